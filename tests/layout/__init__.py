@@ -1,0 +1,1 @@
+"""The shape of the project itself: folders, links and who imports whom."""
