@@ -1,0 +1,117 @@
+"""One event before the judge: the draft of the next state, and the clauses it is held to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from .clauses import CLAUSES, FENCE_HELD, Clause, Profile
+from .state import Draft, Due, State
+from .types import BlockId, Config, RequestId, Step
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A clause that an observation broke."""
+
+    clause: Clause
+    observed: Any
+    allowed: Any
+    where: str = ""
+
+    def __str__(self) -> str:
+        where = f" ({self.where})" if self.where else ""
+        return (
+            f"{self.clause.id}{where}: observed {self.observed!r}, allowed {self.allowed!r}. "
+            f"{self.clause.statement}"
+        )
+
+
+class Broken(Exception):
+    """Carries a violation out of the functions that look for it."""
+
+    def __init__(self, violation: Violation) -> None:
+        super().__init__(str(violation))
+        self.violation = violation
+
+
+@dataclass(slots=True)
+class Ledger:
+    """How often each clause could have failed, and how often each rare branch was taken."""
+
+    exercised: Counter[str] = field(default_factory=Counter)
+    marks: Counter[str] = field(default_factory=Counter)
+
+
+class Case:
+    """What the functions of the judge work on."""
+
+    def __init__(self, state: State, profile: Profile, ledger: Ledger) -> None:
+        self.before = state
+        self.draft = Draft(state)
+        self.profile = profile
+        self.ledger = ledger
+        self._due: list[Due] = []
+
+    @property
+    def config(self) -> Config:
+        """The cache's configuration."""
+        return self.before.config
+
+    @property
+    def accounting(self) -> bool:
+        """Whether the target shows its books, and its keys are those the rules give."""
+        return self.profile.covers(Profile.ACCOUNTING)
+
+    def require(self, clause: Clause, observed: Any, allowed: Any, where: str = "") -> None:
+        """Hold the target to a clause in a state in which it could break it."""
+        if not self.profile.covers(clause.profile):
+            return
+        self.ledger.exercised[clause.id] += 1
+        if not clause.holds(observed, allowed):
+            raise Broken(Violation(clause, observed, allowed, where))
+
+    def mark(self, name: str) -> None:
+        """Note that a rare branch was taken."""
+        self.ledger.marks[name] += 1
+
+    def owe(self, clause: Clause, what: str, block: BlockId) -> None:
+        """The next snapshot has to show this block's "key" or "count" as this event left it."""
+        if self.accounting:
+            self._due.append(Due(clause.id, what, block))
+
+    def release(self, blocks: tuple[BlockId, ...], fence: Step) -> None:
+        """Blocks lose a holder, in this order; behind the fence when a step may touch them."""
+        if not blocks:
+            return
+        if self.config.deferral and fence > self.before.processed:
+            self.draft.set(fenced=(*self.draft.fenced, (fence, blocks)))
+            self.mark("fence outlives its request")
+            for block in blocks:
+                self.owe(FENCE_HELD, "count", block)
+            return
+        for block in blocks:
+            self.draft.drop(block)
+
+    def kill_offers(self, name: RequestId) -> None:
+        """A hand-off that was not drained dies with its request."""
+        if name in self.draft.offers:
+            self.draft.remove("offers", name)
+            self.draft.set(dead_offers=self.draft.dead_offers | {name})
+            self.mark("hand-off dies undrained")
+
+    def rollback(self) -> None:
+        """Forget what was worked out: nothing happened."""
+        self.draft, self._due = Draft(self.before), []
+
+    def close(self) -> State:
+        """The next state."""
+        if self._due:
+            self.draft.set(due=(*self.draft.due, *self._due))
+        return self.draft.freeze()
+
+
+def clause_of(due: Due) -> Clause:
+    """The clause that a due is owed to."""
+    return CLAUSES[due.clause]

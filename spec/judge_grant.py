@@ -1,0 +1,150 @@
+"""Judging `allocate` (design 4.3, 4.4, 4.5)."""
+
+from __future__ import annotations
+
+from . import clauses as c
+from . import events as ev
+from .case import Case
+from .grant_effects import Ask, apply_grant
+from .state import LastLookup, lowest_writes
+from .tables import (
+    Kept,
+    Private,
+    Span,
+    first_full,
+    first_recurrent,
+    given_back,
+    moved_tail,
+    next_full,
+    next_recurrent,
+    taken,
+)
+from .types import NULL_BLOCK, BlockId, GroupId, Tables
+
+
+def judge_allocate(case: Case, event: ev.Allocate, seen: ev.Grant | ev.Rejection) -> None:
+    """A grant, or its refusal."""
+    if event.num_new_tokens == 0 and event.num_external_tokens == 0:
+        case.require(c.ALLOC_NOTHING, isinstance(seen, ev.Rejection), True)
+        return
+    case.require(c.LIVE_ANSWER, isinstance(seen, ev.Rejection), False)
+    assert isinstance(seen, ev.Grant)
+    before = case.before.requests[event.request]
+    kept_whole = before.tables
+    _give_back(case, event)
+    ask = _ask(case, event)
+    moves = _expected_moves(case, ask)
+    _decide(case, ask, seen, moves)
+    if seen.granted:
+        apply_grant(case, ask, seen, moves)
+    else:
+        _refused(case, event, seen, kept_whole)
+
+
+# --- what is asked ------------------------------------------------------------------------------
+
+
+def _give_back(case: Case, event: ev.Allocate) -> None:
+    """A running request's recurrent states before the one it goes on from leave its table."""
+    request = case.before.requests[event.request]
+    tables = list(request.tables)
+    for g, group in enumerate(case.config.groups[: len(tables)]):
+        gone = given_back(group, tables[g], request.computed)
+        if gone:
+            case.release(tuple(tables[g][i] for i in reversed(gone)), request.last_step)
+            tables[g] = tuple(NULL_BLOCK if i in gone else b for i, b in enumerate(tables[g]))
+    if tuple(tables) != request.tables:
+        case.draft.update(event.request, tables=tuple(tables))
+
+
+def _ask(case: Case, event: ev.Allocate) -> Ask:
+    config, request, last = case.config, case.draft.request(event.request), case.before.last_lookup
+    new, lookahead = event.num_new_tokens, event.num_lookahead_tokens
+    if request.tables:
+        span = Span(request.computed, 0, new, lookahead)
+        slots = [
+            next_recurrent(group, table, span)
+            if group.recurrent
+            else next_full(config, group, table, span)
+            for group, table in zip(config.groups, request.tables, strict=True)
+        ]
+        return Ask(event, request, None, span, tuple(slots))
+    if last is None or last.request != event.request:
+        nothing: Tables = ((),) * len(config.groups)
+        states = tuple(0 if group.recurrent else None for group in config.groups)
+        last = LastLookup(event.request, nothing, 0, states)
+    span = Span(last.num_tokens, event.num_external_tokens, new, lookahead)
+    slots = [
+        first_recurrent(group, hit, last.num_tokens > 0 and state == last.num_tokens, span)
+        if group.recurrent
+        else first_full(config, group, hit, span)
+        for group, hit, state in zip(config.groups, last.blocks, last.states, strict=True)
+    ]
+    return Ask(event, request, last, span, tuple(slots))
+
+
+def _expected_moves(case: Case, ask: Ask) -> dict[BlockId, GroupId]:
+    """The owner's keyed tails that this chunk would overwrite: their entries have to move."""
+    if ask.hit is not None:
+        return {}
+    tails = {
+        moved_tail(group, table, ask.span): GroupId(g)
+        for g, (group, table) in enumerate(zip(case.config.groups, ask.request.tables, strict=True))
+    }
+    return {b: g for b, g in tails.items() if b is not None and case.draft.entry(b) is not None}
+
+
+# --- granted or not -----------------------------------------------------------------------------
+
+
+def _decide(case: Case, ask: Ask, seen: ev.Grant, moves: dict[BlockId, GroupId]) -> None:
+    """Whether the answer is the one that order and room allow."""
+    waits_for = _written_in_this_step(case, ask)
+    if waits_for:
+        case.mark("deferral")
+        case.require(c.STEP_DEFER, seen.granted, False, f"block {min(waits_for)}")
+        return
+    unheld = {block for block in ask.hit_blocks if case.draft.count(block) == 0}
+    need = taken(ask.slots) + len(moves) + len(unheld)
+    if not case.before.refs:
+        case.require(c.LIVE_ALONE, seen.granted, need <= case.config.num_blocks - 1)
+    free = case.draft.num_free
+    case.mark("refusal" if need > free else "grant")
+    where = f"needs {need} blocks, {free} are free"
+    case.require(c.ALLOC_CAPACITY, seen.granted, need <= free, where)
+
+
+def _written_in_this_step(case: Case, ask: Ask) -> set[BlockId]:
+    """Hit blocks whose needed content this step still writes, before which they would be read."""
+    assert case.before.open is not None
+    found: set[BlockId] = set()
+    if ask.hit is None or not any(ask.hit_blocks):
+        return found
+    written = lowest_writes(case.config, case.before.open.work)
+    for g, slots in enumerate(ask.slots):
+        for slot in slots:
+            recurrent = case.config.groups[g].recurrent
+            if isinstance(slot, Private):
+                limit, block = ask.span.local, slot.source
+            elif isinstance(slot, Kept) and recurrent:
+                limit, block = ask.span.local, slot.block
+            else:
+                continue
+            if written.get(block, limit) < limit:
+                found.add(block)
+    return found
+
+
+def _refused(case: Case, event: ev.Allocate, seen: ev.Grant, kept_whole: Tables) -> None:
+    """Nothing but the give-back may have happened; whether it did, the table tells."""
+    given, shown = case.draft.request(event.request).tables, _bare(seen.table)
+    case.require(c.ALLOC_REFUSAL, shown, (kept_whole, given), "table")
+    said = (_bare(seen.new_blocks), seen.copies)
+    case.require(c.ALLOC_REFUSAL, said, (((), ()),), "new blocks and copies")
+    if shown != given:
+        case.rollback()
+
+
+def _bare(tables: Tables) -> Tables:
+    """The tables of a request that holds nothing are written () in the judge."""
+    return tables if any(tables) else ()

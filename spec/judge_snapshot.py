@@ -1,0 +1,98 @@
+"""Judging a snapshot: the target's books against what follows from its own observations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+from . import clauses as c
+from . import events as ev
+from .case import Case, clause_of
+from .state import Key
+from .types import BlockId, Digest, GroupId, Table
+
+Shown = Mapping[BlockId, tuple[tuple[GroupId, str], ...]]
+
+
+def judge_snapshot(case: Case, _: ev.Snapshot, seen: ev.Books) -> None:
+    """First what recent events owe, then everything."""
+    if not case.accounting:
+        return
+    if case.before.last_lookup is not None:
+        _lookup_changed_nothing(case, seen)
+    if seen.keys is not None:
+        _pay(case, "key", _read_keys(case, seen.keys))
+    if seen.refcounts is not None:
+        counts = {block: n for block, n in seen.refcounts.items() if n}
+        _pay(case, "count", counts)
+        case.require(c.REF_COUNT, counts, dict(case.before.refs))
+    if seen.keys is not None:
+        case.require(c.REG_ONLY, _read_keys(case, seen.keys), _expected_keys(case))
+    if seen.free_list is not None:
+        _free_list(case, seen.free_list)
+    if seen.pins is not None:
+        pins = [p.block for r in case.before.requests.values() for p in r.pins]
+        pins += [p.block for d in case.before.detached.values() for p in d.pins]
+        if pins or seen.pins:
+            case.require(c.REF_PINS, seen.pins, pins)
+    if seen.tables is not None:
+        expected = {name: r.tables for name, r in case.before.requests.items() if any(r.tables)}
+        case.require(c.TABLE_SHOWN, {n: t for n, t in seen.tables.items() if any(t)}, expected)
+    case.draft.set(due=())
+
+
+def _lookup_changed_nothing(case: Case, seen: ev.Books) -> None:
+    if seen.refcounts is not None:
+        counts = {block: n for block, n in seen.refcounts.items() if n}
+        case.require(c.HIT_PURE, counts, dict(case.before.refs), "reference counts")
+    if seen.keys is not None:
+        keyed = {block for block, keys in seen.keys.items() if keys}
+        case.require(c.HIT_PURE, keyed, set(case.before.keys), "keyed blocks")
+
+
+def _pay(case: Case, what: str, shown: Mapping[BlockId, Any]) -> None:
+    """Each debt is checked on its own, so that a wrong book is filed under what it breaks."""
+    expected = _expected_keys(case) if what == "key" else case.before.refs
+    for due in case.before.due:
+        if due.what == what:
+            observed, allowed = shown.get(due.block), expected.get(due.block)
+            case.require(clause_of(due), observed, allowed, f"{what} of block {due.block}")
+
+
+def _expected_keys(case: Case) -> dict[BlockId, list[Key]]:
+    return {block: [entry.key] for block, entry in case.before.keys.items()}
+
+
+def _read_keys(case: Case, shown: Shown) -> dict[BlockId, list[Key]]:
+    """Translate the target's names of digests into ours, which must be one to one."""
+    expected = _expected_keys(case)
+    found: dict[BlockId, list[Key]] = {}
+    for block, keys in sorted(shown.items()):
+        if keys:
+            found[block] = [_translate(case, g, name, expected.get(block)) for g, name in keys]
+    return found
+
+
+def _translate(case: Case, group: GroupId, name: str, expected: list[Key] | None) -> Key:
+    known: Digest | None = case.draft.names.get((group, name))
+    if expected is None or expected[0][0] != group:
+        return group, known if known is not None else Digest(name.encode())
+    digest = expected[0][1]
+    earlier: str | None = case.draft.digests.get((group, digest))
+    if known is None and earlier is None:
+        case.draft.put("names", (group, name), digest)
+        case.draft.put("digests", (group, digest), name)
+        return group, digest
+    return group, known if known is not None else Digest(name.encode())
+
+
+def _free_list(case: Case, free: Table) -> None:
+    case.require(c.FREE_ONCE, len(free), len(set(free)))
+    expected = {BlockId(b) for b in range(1, case.config.num_blocks)} - set(case.before.refs)
+    case.require(c.FREE_EXACT, set(free), expected)
+    place = {block: i for i, block in enumerate(free)}
+    for table in case.before.freed:
+        keyed = [b for b in table if b in place and b in case.before.keys]
+        for head, tail in pairwise(keyed):
+            case.require(c.FREE_TAIL, place[tail] < place[head], True, f"{tail} before {head}")
