@@ -1,1 +1,1 @@
-"""The executable specification of a paged KV-cache with prefix sharing, and its toolkit."""
+"""kvspec: the executable specification of paged prefix-sharing KV-caches, and its tools."""

@@ -131,7 +131,8 @@ class Manager:
         if first:
             r.computed, r.local, r.registered = plan.start, hit.num_tokens, hit.num_tokens
             r.loading = num_external_tokens > 0
-        grant = self._give(request, plan, hits)
+        slots = [len(blocks) for blocks in (hit.blocks if first else r.tables)]
+        grant = self._give(r, plan, hits, slots)
         if num_new_tokens:
             self.chunks[request] = plan.end, written(self.config, r, plan.start, plan.end)
         if not delay_caching and not r.loading:
@@ -165,13 +166,14 @@ class Manager:
             needed += table if group.recurrent else []
         return any(lowest.get(block, local) < local for block in needed)
 
-    def _give(self, request: RequestId, plan: Plan, hits: list[BlockId]) -> ev.Grant:
-        """Hold the hits of all groups, then take blocks, then queue the copies."""
-        r = self.requests[request]
+    def _give(self, r: Request, plan: Plan, hits: list[BlockId], known: list[int]) -> ev.Grant:
+        """Hold the hits of all groups, then take blocks, then queue the copies.
+
+        `known` is how many slots each group had before, or hit.
+        """
         for block in hits:
             self.pool.hold(block)
         new_blocks: list[list[BlockId]] = []
-        known = [len(table) for table in r.tables] or [0] * len(plan.tables)
         queued: list[ev.CopyPair] = []
         for g, table in enumerate(plan.tables):
             private = {slot: source for h, slot, source in plan.private if h == g}

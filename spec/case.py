@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from .clauses import CLAUSES, FENCE_HELD, Clause, Profile
+from .clauses import CLAUSES, FENCE_HELD, Clause, Predicate, Profile, equal
 from .state import Draft, Due, State
 from .types import BlockId, Config, RequestId, Step
 
@@ -66,10 +66,19 @@ class Case:
 
     def require(self, clause: Clause, observed: Any, allowed: Any, where: str = "") -> None:
         """Hold the target to a clause in a state in which it could break it."""
-        if not self.profile.covers(clause.profile):
-            return
+        if self.profile.covers(clause.profile):
+            self._weigh(clause, clause.holds, observed, allowed, where)
+
+    def settle(self, due: Due, observed: Any, allowed: Any) -> None:
+        """Hold the target to what a snapshot owes: the value, whatever the clause is about."""
+        where = f"{due.what} of block {due.block}"
+        self._weigh(CLAUSES[due.clause], equal, observed, allowed, where)
+
+    def _weigh(
+        self, clause: Clause, holds: Predicate, observed: Any, allowed: Any, where: str
+    ) -> None:
         self.ledger.exercised[clause.id] += 1
-        if not clause.holds(observed, allowed):
+        if not holds(observed, allowed):
             raise Broken(Violation(clause, observed, allowed, where))
 
     def mark(self, name: str) -> None:
@@ -110,8 +119,3 @@ class Case:
         if self._due:
             self.draft.set(due=(*self.draft.due, *self._due))
         return self.draft.freeze()
-
-
-def clause_of(due: Due) -> Clause:
-    """The clause that a due is owed to."""
-    return CLAUSES[due.clause]

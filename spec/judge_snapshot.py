@@ -8,7 +8,7 @@ from typing import Any
 
 from . import clauses as c
 from . import events as ev
-from .case import Case, clause_of
+from .case import Case
 from .state import Key
 from .types import BlockId, Digest, GroupId, Table
 
@@ -56,8 +56,7 @@ def _pay(case: Case, what: str, shown: Mapping[BlockId, Any]) -> None:
     expected = _expected_keys(case) if what == "key" else case.before.refs
     for due in case.before.due:
         if due.what == what:
-            observed, allowed = shown.get(due.block), expected.get(due.block)
-            case.require(clause_of(due), observed, allowed, f"{what} of block {due.block}")
+            case.settle(due, shown.get(due.block), expected.get(due.block))
 
 
 def _expected_keys(case: Case) -> dict[BlockId, list[Key]]:

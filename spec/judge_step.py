@@ -31,7 +31,7 @@ from .state import (
     read_slots,
     written_slots,
 )
-from .types import NULL_BLOCK, BlockId, GroupId, Step, align_down
+from .types import NULL_BLOCK, BlockId, Config, GroupId, Step, align_down
 
 
 def judge_begin_step(case: Case, _: ev.BeginStep, __: ev.Done) -> None:
@@ -260,7 +260,7 @@ def judge_load_external(case: Case, event: ev.LoadExternal, __: ev.Done) -> None
     if current is not None:
         forwards = tuple(f for f in current.work.forwards if f.request != event.request)
         case.draft.set(open=replace(current, work=replace(current.work, forwards=forwards)))
-    for g, _, block in _external_slots(case, request):
+    for g, _, block in external_slots(case.config, request):
         case.owe(c.REG_LOST, "key", block)
         if case.config.groups[g].zeroed:
             case.draft.set(
@@ -269,10 +269,10 @@ def judge_load_external(case: Case, event: ev.LoadExternal, __: ev.Done) -> None
             )
 
 
-def _external_slots(case: Case, request: Request) -> list[tuple[GroupId, int, BlockId]]:
+def external_slots(config: Config, request: Request) -> list[tuple[GroupId, int, BlockId]]:
     """(group, slot, block) of the span that a connector fills."""
     found: list[tuple[GroupId, int, BlockId]] = []
-    for g, group in enumerate(case.config.groups):
+    for g, group in enumerate(config.groups):
         first, last = request.local // group.block_size, (request.computed - 1) // group.block_size
         for slot in range(last if group.recurrent else first, last + 1):
             found.append((GroupId(g), slot, request.tables[g][slot]))
@@ -281,7 +281,7 @@ def _external_slots(case: Case, request: Request) -> list[tuple[GroupId, int, Bl
 
 def _load(case: Case, request: Request) -> None:
     """The connector writes whole blocks: the span's content, zero behind it."""
-    for g, slot, block in _external_slots(case, request):
+    for g, slot, block in external_slots(case.config, request):
         size = case.config.groups[g].block_size
         if case.config.groups[g].recurrent:
             case.draft.put("contents", block, State(request.prefix, request.computed))

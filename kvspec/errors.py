@@ -1,0 +1,52 @@
+"""What can go wrong besides a broken clause: one line each, naming what, where and what to do."""
+
+from __future__ import annotations
+
+from kvspec.spec.case import Violation
+from kvspec.spec.events import Event
+from kvspec.spec.types import InvalidInput
+
+__all__ = [
+    "BadInput",
+    "ClauseBroken",
+    "InvalidInput",
+    "KvspecError",
+    "TargetHung",
+    "TargetUnusable",
+]
+
+
+class KvspecError(Exception):
+    """An error whose text is meant for the user; the command exits with 2."""
+
+
+class BadInput(KvspecError):
+    """An option, a file or an event is wrong."""
+
+
+class TargetUnusable(KvspecError):
+    """The target cannot be loaded or configured, or answers in no form that can be judged."""
+
+
+class TargetHung(BaseException):
+    """The target gave no answer within its time limit.
+
+    Not an `Exception`, so that neither the target nor a test engine swallows it.
+    """
+
+
+class ClauseBroken(AssertionError):
+    """The target broke a clause; `events` ends with the event at which it was seen."""
+
+    def __init__(self, violation: Violation, events: tuple[Event, ...]) -> None:
+        super().__init__(str(violation))
+        self.violation = violation
+        self.events = events
+
+
+class ScenarioFailed(AssertionError):
+    """A scenario saw something else than it must show, though no clause was broken."""
+
+    def __init__(self, text: str, events: tuple[Event, ...]) -> None:
+        super().__init__(text)
+        self.events = events

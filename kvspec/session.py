@@ -1,0 +1,171 @@
+"""The one loop: feed an event, collect the observation, ask the judge, compare, record."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from kvspec.reference.worker import Worker, changed_blocks, render
+from kvspec.spec import events as ev
+from kvspec.spec.admit import admit, readable_pins
+from kvspec.spec.case import Ledger, Violation
+from kvspec.spec.clauses import DATA_BYTES, LIVE_ANSWER, LIVE_EXACT, Profile
+from kvspec.spec.content import POISON, Rows
+from kvspec.spec.judge import initial_state, judge
+from kvspec.spec.judge_step import external_slots
+from kvspec.spec.state import State
+from kvspec.spec.types import BlockId, Config, GroupId
+
+from .errors import ClauseBroken, TargetUnusable
+from .targets import Factory, Target, TargetFault, find_factory
+
+SNAPSHOT = ev.Snapshot()
+
+
+class Session:
+    """A target, driven by events and judged after each.
+
+    `profile` is the highest the target is held to; by default what it shows allows. `exact`
+    compares every observation with the reference's. `snapshots` asks for a snapshot after every
+    event. `moves_bytes` runs the plain worker beside the judge and compares memory with content.
+    `judged` off only feeds events. Events that the target lacks are skipped and counted.
+
+    Raises `InvalidInput` for an event that may not be sent, `ClauseBroken`, `TargetUnusable`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        factory: Factory,
+        config: Config,
+        *,
+        profile: Profile | None = None,
+        ledger: Ledger | None = None,
+        judged: bool = True,
+        snapshots: bool = True,
+        moves_bytes: bool = True,
+    ) -> None:
+        self.config = config
+        self.target = Target(name, factory, config)
+        self.profile = profile or self.target.profile
+        if self.profile.covers(Profile.ACCOUNTING) and not self.target.profile.covers(
+            Profile.ACCOUNTING
+        ):
+            raise TargetUnusable(
+                f"target {name}: profile {self.profile.value} needs a target that shows "
+                f"{', '.join(ev.SHOWABLE)}; it shows {list(self.target.capabilities.shows)}"
+            )
+        self.state: State = initial_state(config)
+        self.ledger = ledger or Ledger()
+        self.judged = judged
+        self.snapshots = snapshots and bool(self.target.capabilities.shows)
+        self.worker = Worker(config) if moves_bytes else None
+        exact = self.profile is Profile.EXACT
+        self.peer = Target("reference", find_factory("reference"), config) if exact else None
+        self.events: list[ev.Event] = []
+        self.observations: list[ev.Observation] = []
+        self.skipped: dict[str, int] = {}
+
+    def send(self, event: ev.Event) -> ev.Observation:
+        """Feed one event; the observation is returned when no clause is broken."""
+        answer = self._feed(event)
+        if self.snapshots and self.judged and not isinstance(event, ev.Snapshot):
+            self._feed(SNAPSHOT)
+        return answer
+
+    def lacks(self, event: ev.Event) -> bool:
+        """Whether the target does not take this event; if so it is counted as skipped."""
+        if not self.target.lacks(event):
+            return False
+        name = ev.EVENT_NAMES[type(event)]
+        self.skipped[name] = self.skipped.get(name, 0) + 1
+        return True
+
+    def _feed(self, event: ev.Event) -> ev.Observation:
+        if self.judged:
+            admit(self.state, event)
+        if event is not SNAPSHOT:
+            self.events.append(event)
+        try:
+            answer = self.target.ask(event)
+        except TargetFault as fault:
+            self._break(Violation(LIVE_ANSWER, str(fault), "an answer"))
+        if event is not SNAPSHOT:
+            self.observations.append(answer)
+        if self.judged:
+            self._judge(event, answer)
+        if self.peer is not None:
+            expected = self.peer.ask(event)
+            self.ledger.exercised[LIVE_EXACT.id] += 1
+            rejected = isinstance(answer, ev.Rejection) and isinstance(expected, ev.Rejection)
+            if answer != expected and not rejected:
+                name = ev.EVENT_NAMES[type(event)]
+                self._break(Violation(LIVE_EXACT, answer, expected, name))
+        return answer
+
+    def _judge(self, event: ev.Event, answer: ev.Observation) -> None:
+        self._check_groups(answer)
+        before = self.state
+        verdict = judge(before, event, answer, self.profile, self.ledger)
+        if isinstance(verdict, Violation):
+            self._break(verdict)
+        self.state = verdict
+        if self.worker is not None:
+            self._move_bytes(self.worker, before, event)
+
+    def _check_groups(self, answer: ev.Observation) -> None:
+        """Every list per group has one entry a group."""
+        for field in ("blocks", "new_blocks", "table"):
+            lists = getattr(answer, field, None)
+            grouped = isinstance(answer, ev.Hit | ev.ConnectorHit | ev.View | ev.Grant)
+            if grouped and lists is not None and len(lists) != len(self.config.groups):
+                raise TargetUnusable(
+                    f"target {self.target.name}: {field} of {type(answer).__name__} has "
+                    f"{len(lists)} lists, there are {len(self.config.groups)} groups"
+                )
+
+    def _break(self, violation: Violation) -> NoReturn:
+        raise ClauseBroken(violation, (self.config, *self.events))
+
+    # --- bytes ----------------------------------------------------------------------------------
+
+    def _move_bytes(self, worker: Worker, before: State, event: ev.Event) -> None:
+        """Let the worker do what the event makes it do, and compare memory with content."""
+        if isinstance(event, ev.Execute):
+            number = before.executed + 1
+            work = next(w for w in before.in_flight if w.number == number)
+            worker.execute(work)
+            sources = {destination: source for source, destination in work.copies}
+            for block, group in changed_blocks(self.config, work).items():
+                entry = self.state.keys.get(sources.get(block, block))
+                self._compare(worker, block, entry.group if group is None and entry else group)
+        elif isinstance(event, ev.LoadExternal) and event.ok:
+            request = before.requests[event.request]
+            for g, slot, block in external_slots(self.config, request):
+                start = slot * self.config.groups[g].block_size
+                end = min(start + self.config.groups[g].block_size, request.computed)
+                end = request.computed if self.config.groups[g].recurrent else end
+                worker.load(block, g, request.prefix, start, end)
+                self._compare(worker, block, g)
+        elif isinstance(event, ev.Allocate) and event.num_external_tokens:
+            contents = self.state.contents
+            if contents is not before.contents:
+                fresh = [b for b, c in contents.items() if c is POISON]
+                worker.poison(tuple(b for b in fresh if before.contents.get(b) is not POISON))
+        elif isinstance(event, ev.OffloadRead):
+            for pin in readable_pins(before, event.request):
+                self._compare(worker, pin.block, pin.group)
+
+    def _compare(self, worker: Worker, block: BlockId, group: GroupId | None) -> None:
+        """The block's bytes are those of its content."""
+        content = self.state.content(block)
+        if group is None and isinstance(content, Rows) and content.runs:
+            return  # a copy whose request was withdrawn: nobody says which group's it is
+        size = self.config.groups[group or 0].block_size
+        expected = render(content, worker.page, size)
+        observed = worker.store.read(block, 0, len(expected))
+        self.ledger.exercised[DATA_BYTES.id] += 1
+        if observed != expected:
+            at = next(i for i, (a, b) in enumerate(zip(observed, expected, strict=True)) if a != b)
+            where = f"block {block}, byte {at}"
+            shown, allowed = observed[at : at + 16].hex(), expected[at : at + 16].hex()
+            self._break(Violation(DATA_BYTES, shown, allowed, where))

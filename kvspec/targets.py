@@ -1,0 +1,169 @@
+"""Targets: implementations that can be judged, and how to find one by name.
+
+A target is an object with a method per event, named and called as in `kvspec.spec.events`
+(`submit(request, tokens, ...)`, `allocate(request, num_new_tokens, ...)`), each of which returns
+the observation that the event is answered with. `configure(config)` comes first and returns
+`Capabilities`; an event that the language calls an error is answered by raising `Rejected`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import fields
+from types import FrameType
+from typing import Any
+
+import msgspec
+
+from kvspec.reference.manager import Manager as ReferenceManager
+from kvspec.spec import events as ev
+from kvspec.spec.clauses import Profile
+from kvspec.spec.types import BlockId, Config
+
+from .errors import TargetHung, TargetUnusable
+
+Factory = Callable[[], Any]
+TIME_LIMIT = 10.0
+"""Seconds that a target may take to answer one event."""
+
+_FIELDS = {kind: tuple(f.name for f in fields(kind)) for kind in ev.ANSWERS if kind is not Config}
+
+
+class TargetFault(Exception):
+    """The target raised while answering an event that it has to answer."""
+
+
+class Target:
+    """A configured target: asks the manager, and checks the form of what it answers."""
+
+    def __init__(self, name: str, factory: Factory, config: Config) -> None:
+        self.name = name
+        self.trusted = name in BUILT_IN
+        try:
+            self.manager = factory()
+            capabilities = _limited(lambda: self.manager.configure(config), name, "configure")
+        except Exception as error:
+            raise TargetUnusable(
+                f"target {name}: {_say(error)} while it was made and configured; "
+                "it needs a factory without arguments and a method configure(config)"
+            ) from error
+        self.capabilities: ev.Capabilities = self._formed(ev.Capabilities, capabilities)
+        unknown = set(self.capabilities.shows) - set(ev.SHOWABLE)
+        if unknown:
+            raise TargetUnusable(
+                f"target {name}: configure says it shows {sorted(unknown)}; "
+                f"what can be shown is {', '.join(ev.SHOWABLE)}"
+            )
+
+    @property
+    def profile(self) -> Profile:
+        """The profile that what it shows allows: accounting when it shows all its books."""
+        shows_all = set(self.capabilities.shows) >= set(ev.SHOWABLE)
+        return Profile.ACCOUNTING if shows_all else Profile.SOUNDNESS
+
+    def lacks(self, event: ev.Event) -> bool:
+        """Whether the target says that it does not take this event."""
+        return ev.EVENT_NAMES[type(event)] in self.capabilities.lacks
+
+    def ask(self, event: ev.Event) -> ev.Observation:
+        """Send an event. Raises `TargetFault`, `TargetHung` or `TargetUnusable`."""
+        name = ev.EVENT_NAMES[type(event)]
+        arguments = [getattr(event, field) for field in _FIELDS[type(event)]]
+        method = getattr(self.manager, name, None)
+        if method is None:
+            raise TargetUnusable(
+                f"target {self.name}: it has no method {name}; "
+                "write it, or name it in Capabilities.lacks"
+            )
+        try:
+            answer = _limited(lambda: method(*arguments), self.name, name)
+        except ev.Rejected as rejected:
+            return ev.Rejection(str(rejected))
+        except Exception as error:
+            raise TargetFault(_say(error)) from error
+        formed: ev.Observation = self._formed(ev.ANSWERS[type(event)], answer)
+        return formed
+
+    def _formed(self, kind: type, answer: Any) -> Any:
+        """The answer, if it has the form it must have; lists are as good as tuples."""
+        if self.trusted:
+            return answer
+        try:
+            if not isinstance(answer, kind):
+                raise msgspec.ValidationError(f"got {type(answer).__name__}")
+            return msgspec.convert(msgspec.to_builtins(answer, str_keys=False), kind)
+        except (msgspec.ValidationError, TypeError) as error:
+            raise TargetUnusable(
+                f"target {self.name}: an answer has the wrong form: expected {kind.__name__}, "
+                f"{error}; see kvspec.spec.events"
+            ) from error
+
+
+def _say(error: BaseException) -> str:
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
+
+
+def _limited(call: Callable[[], Any], target: str, event: str) -> Any:
+    """Call with a time limit, where the main thread runs and the system has alarms."""
+    if threading.current_thread() is not threading.main_thread() or sys.platform == "win32":
+        return call()
+
+    def give_up(_signal: int, _frame: FrameType | None) -> None:
+        raise TargetHung(
+            f"target {target}: no answer to {event} within {TIME_LIMIT:g} seconds; it hangs"
+        )
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.setitimer(signal.ITIMER_REAL, TIME_LIMIT)
+    try:
+        return call()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+class canary(ReferenceManager):
+    """The reference with one planted fault: a block that is taken keeps its old key.
+
+    A suite that passes it judges nothing; CI runs it and must see it fail.
+    """
+
+    def _take(self, g: int, external: bool, copied: bool) -> BlockId:
+        stale = self.pool.keys.get(self.pool.free_list[0])
+        block = super()._take(g, external, copied)
+        if stale is not None:
+            self.pool.publish(block, *stale)
+        return block
+
+
+BUILT_IN = {
+    "optimized": "kvspec.optimized.manager:Manager",
+    "reference": "kvspec.reference.manager:Manager",
+}
+"""Targets known by a short name."""
+
+
+def find_factory(name: str) -> Factory:
+    """The factory of a target by its name: a built-in one, or `package.module:factory`."""
+    module_name, colon, attribute = BUILT_IN.get(name, name).partition(":")
+    if not colon or not module_name or not attribute:
+        raise TargetUnusable(
+            f"target {name!r} is unknown; use {', '.join(BUILT_IN)} or package.module:factory"
+        )
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # a user's own module beside which the command is run
+    try:
+        found: Any = importlib.import_module(module_name)
+    except Exception as error:
+        raise TargetUnusable(f"target {name}: {_say(error)}, importing {module_name}") from error
+    for part in attribute.split("."):
+        found = getattr(found, part, None)
+    if not callable(found):
+        raise TargetUnusable(f"target {name}: {module_name} has no callable {attribute}")
+    factory: Factory = found
+    return factory
