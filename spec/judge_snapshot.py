@@ -22,6 +22,7 @@ def judge_snapshot(case: Case, _: ev.Snapshot, seen: ev.Books) -> None:
     if case.before.last_lookup is not None:
         _lookup_changed_nothing(case, seen)
     if seen.keys is not None:
+        _learn_names(case, seen.keys)
         _pay(case, "key", _read_keys(case, seen.keys))
     if seen.refcounts is not None:
         counts = {block: n for block, n in seen.refcounts.items() if n}
@@ -63,27 +64,37 @@ def _expected_keys(case: Case) -> dict[BlockId, list[Key]]:
     return {block: [entry.key] for block, entry in case.before.keys.items()}
 
 
+def _learn_names(case: Case, shown: Shown) -> None:
+    """What the target calls a digest must name that digest and no other.
+
+    Only a key that came to its block since the last snapshot says what a digest is called; one
+    that stayed behind is a stale key, which other clauses are about.
+    """
+    for block, keys in shown.items():
+        entry, before = case.before.keys.get(block), case.before.shown.get(block)
+        if entry is None or len(keys) != 1 or keys == before or keys[0][0] != entry.group:
+            continue
+        group, name = keys[0]
+        digest = entry.key[1]
+        known: Digest | None = case.draft.names.get((group, name))
+        if known is not None:
+            case.require(c.HASH_INJECTIVE, known == digest, True, f"{name} names two prefixes")
+        earlier: str | None = case.draft.digests.get((group, digest))
+        if earlier is not None:
+            case.require(c.HASH_STABLE, name, earlier, f"block {block}")
+        if known is None:
+            case.draft.put("names", (group, name), digest)
+            case.draft.put("digests", (group, digest), name)
+    case.draft.set(shown=shown)
+
+
 def _read_keys(case: Case, shown: Shown) -> dict[BlockId, list[Key]]:
-    """Translate the target's names of digests into ours, which must be one to one."""
-    expected = _expected_keys(case)
-    found: dict[BlockId, list[Key]] = {}
-    for block, keys in sorted(shown.items()):
-        if keys:
-            found[block] = [_translate(case, g, name, expected.get(block)) for g, name in keys]
-    return found
-
-
-def _translate(case: Case, group: GroupId, name: str, expected: list[Key] | None) -> Key:
-    known: Digest | None = case.draft.names.get((group, name))
-    if expected is None or expected[0][0] != group:
-        return group, known if known is not None else Digest(name.encode())
-    digest = expected[0][1]
-    earlier: str | None = case.draft.digests.get((group, digest))
-    if known is None and earlier is None:
-        case.draft.put("names", (group, name), digest)
-        case.draft.put("digests", (group, digest), name)
-        return group, digest
-    return group, known if known is not None else Digest(name.encode())
+    """The keys shown, in our digests where the name is known."""
+    return {
+        block: [(g, case.draft.names.get((g, name), Digest(name.encode()))) for g, name in keys]
+        for block, keys in shown.items()
+        if keys
+    }
 
 
 def _free_list(case: Case, free: Table) -> None:

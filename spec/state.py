@@ -161,7 +161,11 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A cache as the judge knows it."""
+    """A cache as the judge knows it.
+
+    `names` and `digests` translate between what the target calls a digest and ours, as learned
+    from the keys it has `shown`, last of all. `freed` are the tables freed by the event before.
+    """
 
     config: Config
     requests: Mapping[RequestId, Request] = field(default_factory=dict)
@@ -186,6 +190,7 @@ class State:
     due: tuple[Due, ...] = ()
     names: Mapping[tuple[GroupId, str], Digest] = field(default_factory=dict)
     digests: Mapping[Key, str] = field(default_factory=dict)
+    shown: Mapping[BlockId, tuple[tuple[GroupId, str], ...]] = field(default_factory=dict)
 
     @property
     def num_free(self) -> int:

@@ -1,0 +1,110 @@
+"""Hypothesis strategies: configurations, prompts, identities, chunk questions.
+
+Sizes are small on purpose: a fault that needs a long prompt needs a short one with small blocks.
+"""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from kvspec.spec import events as ev
+from kvspec.spec.types import (
+    Adapter,
+    Config,
+    Connector,
+    Group,
+    GroupKind,
+    Identity,
+    Media,
+    Token,
+    ceil_div,
+)
+
+TOKENS = st.integers(0, 2).map(Token)
+"""A small alphabet, so that prompts share prefixes and differ by one token."""
+
+
+@st.composite
+def groups(draw: st.DrawFn, kind: GroupKind, hash_unit: int) -> Group:
+    """A group whose block is one to four hash units."""
+    size = hash_unit * draw(st.integers(1, 4))
+    eagle = kind is GroupKind.FULL and draw(st.integers(0, 3)) == 3
+    return Group(kind, size, eagle=eagle, zeroed=draw(st.integers(0, 2)) == 2)
+
+
+@st.composite
+def configs(draw: st.DrawFn) -> Config:
+    """Caches: one or two full groups, up to two recurrent ones, pools from scarce to ample."""
+    unit = draw(st.integers(1, 4))
+    num_full = draw(st.sampled_from([1, 1, 1, 2]))
+    num_recurrent = draw(st.sampled_from([1, 1, 1, 0, 2]))
+    full = [draw(groups(GroupKind.FULL, unit)) for _ in range(num_full)]
+    recurrent = [draw(groups(GroupKind.MAMBA_ALIGN, unit)) for _ in range(num_recurrent)]
+    max_model_len = draw(st.integers(4, 12)) * unit
+    most = sum(ceil_div(max_model_len, g.block_size) for g in full) + 3 * len(recurrent)
+    slack = draw(st.sampled_from([2, 3, 5, 8, 1, 16, 32]))
+    connector = draw(st.sampled_from([*Connector, Connector.DIVERGING]))
+    in_flight = draw(st.sampled_from([1, 1, 2, 3]))
+    deferral = draw(st.booleans()) or (in_flight > 1 and connector is not Connector.NONE)
+    return Config(
+        num_blocks=1 + most + slack,
+        hash_unit=unit,
+        groups=(*full, *recurrent),
+        max_model_len=max_model_len,
+        caching=draw(st.integers(0, 15)) != 15,
+        connector=connector,
+        deferral=deferral,
+        max_in_flight=in_flight,
+    )
+
+
+@st.composite
+def identities(draw: st.DrawFn, length: int) -> Identity:
+    """Mostly the plain identity; else a salt, an adapter or a media item, from a few that clash."""
+    kind = draw(st.integers(0, 11))
+    if kind == 9:
+        return Identity(salt=draw(st.sampled_from(["a", "b"])))
+    if kind == 10:
+        return Identity(adapter=Adapter("a", draw(st.integers(0, 1))))
+    if kind == 11:
+        start = draw(st.integers(0, length - 1))
+        return Identity(media=(Media(draw(st.sampled_from("ab")), start, 1),))
+    return Identity()
+
+
+@st.composite
+def prompts(draw: st.DrawFn, known: list[tuple[Token, ...]], longest: int) -> tuple[Token, ...]:
+    """A prompt that often continues, or cuts, one that was seen before."""
+    stem: tuple[Token, ...] = ()
+    continues = draw(st.integers(0, 4)) > 0
+    if known and continues:
+        stem = draw(st.sampled_from(known))
+        if draw(st.booleans()):
+            stem = stem[: draw(st.integers(0, len(stem)))]
+    tail = draw(st.lists(TOKENS, min_size=0 if stem else 1, max_size=longest))
+    return (stem + tuple(tail))[:longest] or (Token(0),)
+
+
+@st.composite
+def chunk_questions(draw: st.DrawFn) -> ev.Chunk:
+    """Chunk arithmetic around every kind of boundary."""
+    unit = draw(st.integers(1, 4))
+    block = unit * draw(st.integers(1, 6))
+    prompt = draw(st.integers(1, 60))
+    total = prompt + draw(st.sampled_from([0, 0, 1, 7]))
+    start = draw(st.integers(0, total - 1))
+    budget, cap = draw(st.integers(1, 40)), draw(st.sampled_from([0, 0, 3, 10]))
+    room = min(total - start, budget, cap or budget)
+    return ev.Chunk(
+        start=start,
+        wanted=room if draw(st.booleans()) else draw(st.integers(1, room)),
+        num_prompt_tokens=prompt,
+        num_tokens=total,
+        block_size=block,
+        hash_unit=unit,
+        budget=budget,
+        cap=cap,
+        fine=draw(st.booleans()),
+        eagle=draw(st.integers(0, 3)) == 3,
+        boundary=draw(st.sampled_from([0, 0, start + 1, start + block, total])),
+    )

@@ -1,0 +1,393 @@
+"""The Hypothesis state machine over the event language, for the toolkit and for users' own tests.
+
+    from kvspec.machine import cache_machine
+
+    TestMyCache = cache_machine("mine", MyManager).TestCase
+
+Every event of the language is sent by some rule. A rule picks among what may be sent now, by an
+index that shrinks towards the first; when nothing may be sent it does nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from hypothesis import HealthCheck, Phase, Verbosity, settings
+from hypothesis import event as label
+from hypothesis import seed as set_seed
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from kvspec.spec import events as ev
+from kvspec.spec.case import Ledger
+from kvspec.spec.clauses import Profile
+from kvspec.spec.types import BlockId, Config, Connector, RequestId, Step, Token, align_down
+
+from . import generators as gen
+from .driver import Driver
+from .session import Session
+from .targets import Factory, find_factory
+
+MOST_REQUESTS = 5
+"""Live requests at a time: enough for a producer, its readers and someone who evicts."""
+
+PICK = st.integers(0, 5)
+"""An index into what may be sent now."""
+
+LENGTHS = st.sampled_from(["rest", "block", "tail", "one", "two", "past"])
+"""Where a chunk ends: see `Driver.ask`."""
+
+LOOKAHEAD = st.sampled_from([0, 0, 0, 1, 3])
+RARELY = st.sampled_from([False, False, False, True])
+
+LEAVE: dict[str, Callable[[RequestId], ev.Event]] = {
+    "finish": ev.Finish,
+    "preempt": ev.Preempt,
+    "detach": ev.Detach,
+    "free": ev.FreeDetached,
+    "withdraw": ev.Withdraw,
+    "abort": ev.Abort,
+}
+
+
+class _TimeIsUp(BaseException):
+    """The wall-clock limit of a run was reached, between two examples."""
+
+
+def _granting(machine: CacheMachine) -> bool:
+    current = machine.driver.state.open
+    return current is not None and not current.drained
+
+
+def _room(machine: CacheMachine) -> bool:
+    return len(machine.driver.state.requests) < MOST_REQUESTS
+
+
+def _connected(machine: CacheMachine) -> bool:
+    return machine.driver.state.config.connector is not Connector.NONE
+
+
+def _may(event: ev.Event) -> Callable[[CacheMachine], bool]:
+    return lambda machine: machine.driver.may(event)
+
+
+class CacheMachine(RuleBasedStateMachine):
+    """Drives a target by random events and judges each answer."""
+
+    target_name: ClassVar[str] = "reference"
+    factory: ClassVar[Any] = None
+    profile: ClassVar[Profile | None] = None
+    ledger: ClassVar[Ledger | None] = None
+    stop_at: ClassVar[float | None] = None
+    runs: ClassVar[int] = 0
+    sent: ClassVar[int] = 0
+
+    driver: Driver
+
+    def __init__(self) -> None:
+        super().__init__()
+        stop_at = type(self).stop_at
+        if stop_at is not None and time.monotonic() > stop_at:
+            raise _TimeIsUp
+        self.known: list[tuple[Token, ...]] = []
+        self.names = 0
+        self.marks_before: set[str] = set()
+
+    @initialize(config=gen.configs())
+    def configure(self, config: Config) -> None:
+        """Begin with an empty cache."""
+        kind = type(self)
+        factory: Factory = kind.factory or find_factory(kind.target_name)
+        ledger = kind.ledger or Ledger()
+        session = Session(kind.target_name, factory, config, profile=kind.profile, ledger=ledger)
+        self.driver = Driver(session)
+        self.marks_before = set(ledger.marks)
+
+    def teardown(self) -> None:
+        """Count the run, and tell Hypothesis in domain words what is new in it."""
+        if hasattr(self, "driver"):
+            type(self).runs += 1
+            type(self).sent += len(self.driver.session.events)
+            for mark in sorted(set(self.driver.session.ledger.marks) - self.marks_before):
+                label(mark)
+
+    def send_to_one(self, pick: int, make: Callable[[RequestId], ev.Event]) -> None:
+        """Send an event to one of the requests that may get it."""
+        names = self.driver.fitting(make)
+        if names:
+            self.driver.send(make(names[pick % len(names)]))
+
+    def one(self, pick: int, holds: bool) -> RequestId | None:
+        """One of the requests that hold blocks, or that wait."""
+        requests = self.driver.state.requests
+        names = [name for name, request in requests.items() if bool(request.tables) is holds]
+        return names[pick % len(names)] if names else None
+
+    # --- requests -------------------------------------------------------------------------------
+
+    @precondition(_room)
+    @rule(data=st.data())
+    def submit(self, data: st.DataObject) -> None:
+        """A request arrives."""
+        self._submit(data)
+
+    def _submit(self, data: st.DataObject) -> RequestId:
+        longest = self.driver.state.config.max_model_len
+        tokens = data.draw(gen.prompts(self.known, longest), label="tokens")
+        identity = data.draw(gen.identities(len(tokens)), label="identity")
+        self.names += 1
+        self.known = [tokens, *self.known][:6]
+        return self.driver.submit(f"r{self.names}", tokens, identity)
+
+    @rule(pick=PICK, tokens=st.lists(gen.TOKENS, min_size=1, max_size=3).map(tuple))
+    def append(self, pick: int, tokens: tuple[Token, ...]) -> None:
+        """Tokens are sampled."""
+        names = self.driver.fitting(lambda name: ev.Append(name, tokens))
+        if names:
+            name = names[pick % len(names)]
+            self.driver.append(name, *tokens)
+            self.known = [self.driver.state.requests[name].prefix.tokens, *self.known][:6]
+
+    # --- the pass, event by event ---------------------------------------------------------------
+
+    @precondition(_may(ev.BeginStep()))
+    @rule()
+    def begin_step(self) -> None:
+        """A pass begins."""
+        self.driver.begin()
+
+    @precondition(_granting)
+    @rule(pick=PICK, how=LENGTHS, lookahead=LOOKAHEAD, delay=RARELY)
+    def admit(self, pick: int, how: str, lookahead: int, delay: bool) -> None:
+        """A waiting request is looked up and asks for its first blocks."""
+        name = self.one(pick, holds=False)
+        if name is not None and self.driver.may(ev.Lookup(name)):
+            self.driver.admit(name, how, lookahead, delay)
+
+    @precondition(_granting)
+    @rule(pick=PICK, how=LENGTHS, lookahead=LOOKAHEAD, delay=RARELY)
+    def go_on(self, pick: int, how: str, lookahead: int, delay: bool) -> None:
+        """A request that holds blocks asks for more."""
+        name = self.one(pick, holds=True)
+        if name is not None:
+            self.driver.go_on(name, how, lookahead, delay)
+
+    @precondition(lambda self: _granting(self) and _connected(self))
+    @rule(
+        pick=PICK,
+        cut=st.integers(0, 3),
+        external=st.integers(1, 12),
+        how=st.sampled_from(["none", "none", "rest", "block", "tail"]),
+    )
+    def admit_with_connector(self, pick: int, cut: int, external: int, how: str) -> None:
+        """A waiting request gets external tokens behind a hit that is cut to block ends."""
+        name = self.one(pick, holds=False)
+        if name is None:
+            return
+        hit = self.driver.send(ev.LookupForConnector(name))
+        if not isinstance(hit, ev.ConnectorHit):
+            return
+        block = self.driver.state.config.scheduler_block
+        local = align_down(hit.num_tokens, block)
+        local = max(local - cut * block, 0) if cut > 1 else local
+        if local != hit.num_tokens:
+            view = self.driver.send(ev.Truncate(name, local))
+            if not isinstance(view, ev.View):
+                return
+        self.driver.ask(name, local, external, how, 0, False)
+
+    @precondition(_granting)
+    @rule(pick=PICK, how=st.sampled_from(["connector", "cut", "nothing", "blind"]))
+    def look(self, pick: int, how: str) -> None:
+        """Look up only, cut anywhere, ask for nothing; or ask without having looked."""
+        name = self.one(pick, holds=False)
+        if name is None:
+            return
+        if how == "nothing":
+            if self.driver.may(ev.Allocate(name, 0)):
+                self.driver.allocate(name, 0)
+        elif how == "blind":
+            self.driver.ask(name, 0, 0, "rest", 0, False)
+        elif how == "connector":
+            self.driver.send(ev.LookupForConnector(name))
+        elif self.driver.lookup(name) is not None:
+            self.driver.send(ev.Truncate(name, pick * self.driver.state.config.hash_unit))
+
+    @precondition(lambda self: self.driver.state.open is not None)
+    @rule(offloads=RARELY, early=st.booleans())
+    def end_step(self, offloads: bool, early: bool) -> None:
+        """The lists are drained, endpoints perhaps released early, and the step is dispatched."""
+        self.driver.send(ev.TakeZeroing())
+        if self.driver.may(ev.TakeCopies()):
+            self.driver.send(ev.TakeCopies())
+        if early:
+            self.driver.release()
+        if not offloads:
+            self.driver.send(ev.TakeOffloads())
+        if self.driver.may(ev.EndStep()):
+            self.driver.send(ev.EndStep())
+
+    @precondition(lambda self: self.driver.state.processed < self.driver.state.dispatched)
+    @rule(how=st.sampled_from(["all", "execute", "process"]))
+    def run_steps(self, how: str) -> None:
+        """The oldest dispatched step runs, the oldest executed one is processed, or all are."""
+        if how == "all":
+            self.driver.run()
+        elif how == "execute" and self.driver.may(ev.Execute()):
+            self.driver.send(ev.Execute())
+        elif self.driver.may(ev.Process()):
+            self.driver.send(ev.Process())
+
+    @precondition(lambda self: bool(self.driver.state.retained))
+    @rule(back=st.integers(0, 2))
+    def release_retained(self, back: int) -> None:
+        """Endpoints of drained copies are released."""
+        newest = self.driver.state.retained[-1][0]
+        self.driver.send(ev.ReleaseRetained(Step(max(newest - back, 0))))
+
+    # --- whole conversations --------------------------------------------------------------------
+
+    @precondition(_may(ev.BeginStep()))
+    @rule(
+        turns=st.lists(st.tuples(PICK, LENGTHS, st.booleans()), min_size=1, max_size=4),
+        runs=st.sampled_from([True, True, False]),
+    )
+    def serve(self, turns: list[tuple[int, str, bool]], runs: bool) -> None:
+        """A whole pass: some requests go on, some are admitted, the step is dispatched."""
+        self.driver.begin()
+        for pick, how, goes_on in turns:
+            name = self.one(pick, holds=goes_on)
+            if name is not None and goes_on:
+                self.driver.go_on(name, how)
+            elif name is not None:
+                self.driver.admit(name, how)
+        self.driver.dispatch()
+        if runs:
+            self.driver.run()
+
+    @precondition(lambda self: _room(self) and self.driver.may(ev.BeginStep()))
+    @rule(
+        data=st.data(),
+        hows=st.sampled_from(
+            [("rest",), ("block",), ("tail",), ("block", "tail"), ("tail", "one")]
+        ),
+        sampled=st.integers(0, 2),
+        ends=st.booleans(),
+    )
+    def converse(
+        self, data: st.DataObject, hows: tuple[str, ...], sampled: int, ends: bool
+    ) -> None:
+        """A prompt is computed, tokens are sampled, and the request may end."""
+        name = self._submit(data)
+        self.driver.compute(name, *hows)
+        tokens = (Token(0),) * sampled
+        if sampled and self.driver.may(ev.Append(name, tokens)):
+            self.driver.append(name, *tokens)
+            self.known = [self.driver.state.requests[name].prefix.tokens, *self.known][:6]
+        if ends and self.driver.may(ev.Finish(name)):
+            self.driver.finish(name)
+
+    # --- how requests leave ---------------------------------------------------------------------
+
+    @precondition(lambda self: bool(self.driver.state.requests or self.driver.state.detached))
+    @rule(pick=PICK, how=st.sampled_from(list(LEAVE)))
+    def leave(self, pick: int, how: str) -> None:
+        """A request ends, waits again, is withdrawn, or its blocks are detached or freed."""
+        self.send_to_one(pick, LEAVE[how])
+
+    # --- the connector, the prefix cache --------------------------------------------------------
+
+    @precondition(lambda self: any(r.loading for r in self.driver.state.requests.values()))
+    @rule(pick=PICK, ok=st.sampled_from([True, True, False]))
+    def load_external(self, pick: int, ok: bool) -> None:
+        """External tokens arrive, or fail to."""
+        self.send_to_one(pick, lambda name: ev.LoadExternal(name, ok))
+
+    @precondition(_connected)
+    @rule(pick=PICK, done=RARELY)
+    def offload(self, pick: int, done: bool) -> None:
+        """The connector reads what it was handed, or is done with it."""
+        self.send_to_one(pick, ev.OffloadDone if done else ev.OffloadRead)
+
+    @rule(data=st.data(), how=st.sampled_from(["evict", "reset", "drain", "chunk"]))
+    def disturb(self, data: st.DataObject, how: str) -> None:
+        """Keys of some blocks are dropped, or of all; or the chunk rule is asked."""
+        if how == "chunk":
+            self.driver.send(data.draw(gen.chunk_questions(), label="chunk"))
+        elif how == "evict":
+            keyed = st.sampled_from(sorted(self.driver.state.keys) or [BlockId(1)])
+            picks = data.draw(st.lists(keyed, min_size=1, max_size=3, unique=True), label="blocks")
+            self.driver.send(ev.Evict(tuple(picks)))
+        else:
+            for name in list(self.driver.state.requests) if how == "drain" else ():
+                if self.driver.may(ev.Finish(name)):
+                    self.driver.finish(name)
+            self.driver.send(ev.Reset())
+        self.driver.send(ev.Snapshot())
+
+
+def cache_machine(
+    name: str,
+    factory: Factory | None = None,
+    *,
+    profile: Profile | None = None,
+    ledger: Ledger | None = None,
+    seconds: float | None = None,
+) -> type[CacheMachine]:
+    """A machine class of its own for a target; its `TestCase` runs under pytest and unittest."""
+
+    class Made(CacheMachine):
+        runs = 0
+        sent = 0
+
+    Made.target_name, Made.profile, Made.ledger = name, profile, ledger
+    Made.factory = staticmethod(factory) if factory else None
+    Made.stop_at = None if seconds is None else time.monotonic() + seconds
+    return Made
+
+
+@dataclass(frozen=True, slots=True)
+class MachineRun:
+    """How much a run of the machine did."""
+
+    examples: int
+    events: int
+
+
+def run_machine(
+    name: str,
+    factory: Factory,
+    *,
+    profile: Profile | None = None,
+    ledger: Ledger | None = None,
+    examples: int = 100,
+    steps: int = 40,
+    seed: int = 0,
+    max_seconds: float | None = None,
+) -> MachineRun:
+    """Run the machine; the same seed gives the same run. Raises `ClauseBroken`, shrunk."""
+    machine = cache_machine(name, factory, profile=profile, ledger=ledger, seconds=max_seconds)
+    plan = settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        deadline=None,
+        database=None,
+        print_blob=False,
+        report_multiple_bugs=False,
+        verbosity=Verbosity.quiet,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+    )
+    with suppress(_TimeIsUp):
+        run_state_machine_as_test(set_seed(seed)(machine), settings=plan)
+    return MachineRun(machine.runs, machine.sent)
