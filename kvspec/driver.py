@@ -61,6 +61,22 @@ class Driver:
         """A pass begins."""
         self.send(ev.BeginStep())
 
+    def open_pass(self) -> None:
+        """Make sure that a pass is open in which something may still be granted."""
+        if self.state.open is not None and self.state.open.drained:
+            self.close_pass()
+        if self.state.open is None:
+            if not self.may(ev.BeginStep()):
+                self.run()
+            self.begin()
+
+    def close_pass(self) -> None:
+        """Make sure that no pass is open and another may begin."""
+        if self.state.open is not None:
+            self.dispatch()
+        if not self.may(ev.BeginStep()):
+            self.run()
+
     def lookup(self, name: str) -> Any:
         """The joint hit, or None where the target has no lookup."""
         return self.send(ev.Lookup(RequestId(name)))
@@ -72,7 +88,7 @@ class Driver:
     def dispatch(self, offloads: bool = True) -> Any:
         """Drain the lists and end the step; returns the copies and what was handed off."""
         self.send(ev.TakeZeroing())
-        copies = self.send(ev.TakeCopies())
+        copies = self.send(ev.TakeCopies()) if self.may(ev.TakeCopies()) else None
         handed = self.send(ev.TakeOffloads()) if offloads else None
         if self.may(ev.EndStep()):
             self.send(ev.EndStep())
@@ -142,9 +158,9 @@ class Driver:
                 return
             self.begin()
             how = hows[min(turn, len(hows) - 1)] if hows else "rest"
-            (self.go_on if found.tables else self.admit)(name, how)
+            grant = (self.go_on if found.tables else self.admit)(name, how)
             self.step()
-            turn += 1
+            turn = turn + 1 if grant is not None and grant.granted else 16
 
     # --- the end --------------------------------------------------------------------------------
 
