@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
+
 from kvspec.spec import events as ev
 from kvspec.spec.chunks import chunk_length
 from kvspec.spec.digests import make_prefix
@@ -24,6 +28,24 @@ from kvspec.spec.types import (
 from .lookup import Finder, Result
 from .plan import FRESH, Offer, Plan, Request, plan_first, plan_next, written
 from .pool import Pool
+
+P = ParamSpec("P")
+Answer = TypeVar("Answer")
+
+
+def passes(
+    event: Callable[Concatenate[Manager, P], Answer],
+) -> Callable[Concatenate[Manager, P], Answer]:
+    """An event after which an earlier lookup is no longer the one directly before."""
+
+    @wraps(event)
+    def method(self: Manager, *args: P.args, **kwargs: P.kwargs) -> Answer:
+        try:
+            return event(self, *args, **kwargs)
+        finally:
+            self.last_lookup = None
+
+    return method
 
 
 class Manager:
@@ -51,6 +73,7 @@ class Manager:
 
     # --- requests -------------------------------------------------------------------------------
 
+    @passes
     def submit(
         self,
         request: RequestId,
@@ -64,6 +87,7 @@ class Manager:
         self.requests[request] = Request(prefix, len(tokens))
         return ev.Done()
 
+    @passes
     def append(self, request: RequestId, tokens: tuple[Token, ...]) -> ev.Done:
         """Sampled tokens become known."""
         self.requests[request].prefix = self.requests[request].prefix.extended(tokens)
@@ -103,6 +127,7 @@ class Manager:
 
     # --- allocation -----------------------------------------------------------------------------
 
+    @passes
     def allocate(
         self,
         request: RequestId,
@@ -242,17 +267,20 @@ class Manager:
 
     # --- the pass -------------------------------------------------------------------------------
 
+    @passes
     def begin_step(self) -> ev.Done:
         """A pass begins."""
         self.chunks = {}
         return ev.Done()
 
+    @passes
     def take_zeroing(self) -> ev.Zeroing:
         """Blocks to zero in this step; those that were given up again are left out."""
         blocks = tuple(block for block in self.to_zero if self.pool.refs[block])
         self.to_zero = []
         return ev.Zeroing(blocks)
 
+    @passes
     def take_copies(self) -> ev.Copies:
         """The queued copies; their endpoints keep a reference until released."""
         copies, self.copies = self.copies, []
@@ -261,6 +289,7 @@ class Manager:
             self.retained.append((self.step + 1, ends))
         return ev.Copies(tuple(copies), tuple(ends))
 
+    @passes
     def take_offloads(self) -> ev.Offloads:
         """What is handed to the connector; each block is pinned."""
         offloads: dict[RequestId, tuple[Offer, ...]] = {}
@@ -273,6 +302,7 @@ class Manager:
                 r.offers = []
         return ev.Offloads(offloads)
 
+    @passes
     def end_step(self) -> ev.Dispatched:
         """Dispatch what was granted; computed tokens advance."""
         self.step += 1
@@ -283,10 +313,12 @@ class Manager:
         self.chunks = {}
         return ev.Dispatched(Step(self.step))
 
+    @passes
     def execute(self) -> ev.Done:
         """The worker's business."""
         return ev.Done()
 
+    @passes
     def process(self) -> ev.Done:
         """A step's output arrives: what waited behind it is freed."""
         self.processed += 1
@@ -296,6 +328,7 @@ class Manager:
             self.pool.drop(blocks)
         return ev.Done()
 
+    @passes
     def release_retained(self, fence: Step) -> ev.Released:
         """Release endpoints of copies up to the fence: now, or when it is reached."""
         ends = [end for step, blocks in self.retained if step <= fence for end in blocks]
@@ -315,15 +348,18 @@ class Manager:
 
     # --- the end of a request -------------------------------------------------------------------
 
+    @passes
     def finish(self, request: RequestId) -> ev.Done:
         """A request is done: its blocks and pins go back, tails first."""
         self._take_back(self.requests.pop(request))
         return ev.Done()
 
+    @passes
     def abort(self, request: RequestId) -> ev.Done:
         """To the cache the same as `finish`."""
         return self.finish(request)
 
+    @passes
     def preempt(self, request: RequestId) -> ev.Done:
         """The request waits again, with nothing computed."""
         r = self.requests[request]
@@ -331,6 +367,7 @@ class Manager:
         self._wait(request, r)
         return ev.Done()
 
+    @passes
     def withdraw(self, request: RequestId) -> ev.Done:
         """The chunk granted in this step will never run: what it promised must not be found."""
         r = self.requests[request]
@@ -352,6 +389,7 @@ class Manager:
     def _wait(self, request: RequestId, r: Request) -> None:
         self.requests[request] = Request(r.prefix, r.num_prompt_tokens, last_step=r.last_step)
 
+    @passes
     def detach(self, request: RequestId) -> ev.Detached:
         """Take blocks and pins off the request and hold on to them."""
         r = self.requests[request]
@@ -362,6 +400,7 @@ class Manager:
         self._wait(request, r)
         return ev.Detached(tuple(r.pins + blocks))
 
+    @passes
     def free_detached(self, request: RequestId) -> ev.Done:
         """Free what was detached, tails first, and drop its pins."""
         blocks, pins, fence = self.detached.pop(request)
@@ -371,14 +410,17 @@ class Manager:
 
     # --- the connector --------------------------------------------------------------------------
 
+    @passes
     def offload_read(self, request: RequestId) -> ev.Done:
         """The connector's business."""
         return ev.Done()
 
+    @passes
     def offload_done(self, request: RequestId) -> ev.Done:
         """The pins stay until the blocks are freed."""
         return ev.Done()
 
+    @passes
     def load_external(self, request: RequestId, ok: bool) -> ev.Done:
         """External tokens arrived, or the request falls back to its local hit."""
         r = self.requests[request]
@@ -395,12 +437,14 @@ class Manager:
 
     # --- the prefix cache -----------------------------------------------------------------------
 
+    @passes
     def evict(self, blocks: Table) -> ev.Done:
         """Drop the keys of blocks."""
         for block in blocks:
             self.pool.unpublish(block)
         return ev.Done()
 
+    @passes
     def reset(self) -> ev.ResetDone:
         """Drop all keys, if nothing is held."""
         if any(self.pool.refs):
@@ -411,6 +455,7 @@ class Manager:
 
     # --- questions ------------------------------------------------------------------------------
 
+    @passes
     def chunk(
         self,
         start: int,
