@@ -39,7 +39,7 @@ def passes(
     """An event after which an earlier lookup is no longer the one directly before."""
 
     @wraps(event)
-    def method(self: Manager, *args: P.args, **kwargs: P.kwargs) -> Answer:
+    def method(self: Manager, /, *args: P.args, **kwargs: P.kwargs) -> Answer:
         try:
             return event(self, *args, **kwargs)
         finally:
