@@ -23,6 +23,7 @@ from kvspec.spec.types import (
     Table,
     Tables,
     Token,
+    ceil_div,
 )
 
 from .lookup import Finder, Result
@@ -427,11 +428,13 @@ class Manager:
         r.loading = False
         if not ok:
             self.chunks.pop(request, None)
-            for g, group in enumerate(self.config.groups):
-                last = (r.computed - 1) // group.block_size
-                first = last if group.recurrent else r.local // group.block_size
-                if group.zeroed:
-                    self.to_zero += r.tables[g][first : last + 1]
+            for group, table in zip(self.config.groups, r.tables, strict=True):
+                kept = ceil_div(r.local, group.block_size)
+                if group.recurrent:
+                    self._release(table[kept:][::-1], r.last_step)
+                    del table[kept:]
+                elif group.zeroed:
+                    self.to_zero += table[kept : ceil_div(r.computed, group.block_size)]
             r.computed = r.local
         return ev.Done()
 

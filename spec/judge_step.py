@@ -31,7 +31,7 @@ from .state import (
     read_slots,
     written_slots,
 )
-from .types import NULL_BLOCK, BlockId, Config, GroupId, Step, align_down
+from .types import NULL_BLOCK, BlockId, Config, GroupId, RequestId, Step, align_down, ceil_div
 
 
 def judge_begin_step(case: Case, _: ev.BeginStep, __: ev.Done) -> None:
@@ -260,13 +260,30 @@ def judge_load_external(case: Case, event: ev.LoadExternal, __: ev.Done) -> None
     if current is not None:
         forwards = tuple(f for f in current.work.forwards if f.request != event.request)
         case.draft.set(open=replace(current, work=replace(current.work, forwards=forwards)))
+    _cut_lost_states(case, event.request, request)
     for g, _, block in external_slots(case.config, request):
         case.owe(c.REG_LOST, "key", block)
-        if case.config.groups[g].zeroed:
+        group = case.config.groups[g]
+        if group.zeroed and not group.recurrent:
             case.draft.set(
                 zero_due=case.draft.zero_due | {block},
                 zero_allowed=case.draft.zero_allowed | {block},
             )
+
+
+def _cut_lost_states(case: Case, name: RequestId, request: Request) -> None:
+    """Blocks of attention stay and are computed into; states that never came go back.
+
+    A worker's table only grows, so a slot before them could not be filled later.
+    """
+    tables = list(request.tables)
+    for g, group in enumerate(case.config.groups):
+        if group.recurrent:
+            kept = ceil_div(request.local, group.block_size)
+            gone = [block for block in reversed(tables[g][kept:]) if block != NULL_BLOCK]
+            case.release(tuple(gone), request.last_step)
+            tables[g] = tables[g][:kept]
+    case.draft.update(name, tables=tuple(tables))
 
 
 def external_slots(config: Config, request: Request) -> list[tuple[GroupId, int, BlockId]]:
