@@ -34,6 +34,7 @@ from kvspec.spec.clauses import Profile
 from kvspec.spec.types import BlockId, Config, Connector, RequestId, Step, Token, align_down
 
 from . import generators as gen
+from .determinism import independent_of_imports
 from .driver import Driver
 from .session import Session
 from .targets import Factory, find_factory
@@ -445,6 +446,6 @@ def run_machine(
         phases=(Phase.generate,),
         suppress_health_check=list(HealthCheck),
     )
-    with suppress(_TimeIsUp):
+    with suppress(_TimeIsUp), independent_of_imports():
         run_state_machine_as_test(set_seed(seed)(machine), settings=plan)
     return MachineRun(machine.runs, machine.sent)
