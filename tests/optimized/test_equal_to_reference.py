@@ -26,8 +26,8 @@ RARE = {
 
 def test_random_walks_are_answered_alike_and_reach_every_rare_branch() -> None:
     ledger, sent = Ledger(), Counter[str]()
-    for seed in range(60):
-        Walk(seed, ledger, sent).go(60)
+    for seed in range(100):
+        Walk(seed, ledger, sent).go(100)
     assert not RARE - ledger.marks.keys()
     assert (
         not {kind.__name__ for kind in ev.ANSWERS if kind is not Config}

@@ -55,7 +55,7 @@ def random_config(rng: random.Random) -> Config:
     least = sum(ceil_div(longest, g.block_size) for g in full) + 3 * len(recurrent)
     in_flight, connector = rng.choice([1, 1, 2, 3]), rng.choice([*Connector, Connector.DIVERGING])
     return Config(
-        num_blocks=1 + least + rng.choice([1, 2, 4, 8, 16, 40]),
+        num_blocks=1 + least + rng.choice([1, 2, 4, 8, 16, 40, 40]),
         hash_unit=unit,
         groups=tuple(groups),
         max_model_len=longest,
@@ -114,11 +114,11 @@ class Walk:
 
     def go(self, moves: int) -> None:
         """Make random moves."""
-        rules: list[tuple[int, Callable[[], None]]] = [
+        rules: list[tuple[int, Callable[[], object]]] = [
             (8, self.submit), (22, self.serve), (12, self.admit), (12, self.go_on), (6, self.drain),
             (8, self.run), (4, self.release), (8, self.sample), (8, self.leave),
             (10, self.admit_external), (6, self.load), (3, self.look), (3, self.offload),
-            (3, self.disturb), (2, self.ask_chunk), (3, self.meet), (4, self.answer_own_tail),
+            (3, self.disturb), (2, self.ask_chunk), (3, self.meet), (8, self.move_own_tail),
         ]  # fmt: skip
         weights = [weight for weight, _ in rules]
         for _, rule in self.rng.choices(rules, weights, k=moves):
@@ -200,7 +200,8 @@ class Walk:
             return
         hit = self.send(ev.Lookup(name)) if self.rng.random() < 0.97 else None
         if self.rng.random() < 0.05:
-            self.send(self.rng.choice([ev.Snapshot(), ev.Reset(), ev.Evict((BlockId(1),))]))
+            between: list[ev.Event] = [ev.Snapshot(), ev.Reset(), ev.Evict((BlockId(1),))]
+            self.send(self.rng.choice(between))
             hit = hit if self.state.last_lookup else None
         if name in self.state.requests:
             self.allocate(name, hit.num_tokens if hit else 0)
@@ -225,11 +226,11 @@ class Walk:
         if name is not None:
             self.allocate(name, self.state.requests[name].computed)
 
-    def drain(self) -> None:
-        """The lists are drained and the step is dispatched; anything may be left out."""
+    def drain(self, offloads: bool = True) -> None:
+        """The lists are drained and the step is dispatched; hand-offs may be left for later."""
         rng = self.rng
-        events = [ev.TakeZeroing(), ev.TakeCopies()]
-        events += [ev.TakeOffloads()] if rng.random() < 0.8 else []
+        events: list[ev.Event] = [ev.TakeZeroing(), ev.TakeCopies()]
+        events += [ev.TakeOffloads()] if offloads and rng.random() < 0.8 else []
         rng.shuffle(events)
         for event in events:
             self.send(event)
@@ -293,7 +294,8 @@ class Walk:
         """Look up only, and cut anywhere."""
         name = self.one(holds=False)
         if name is not None:
-            self.send(self.rng.choice([ev.Lookup, ev.LookupForConnector])(name))
+            look = self.rng.random() < 0.5
+            self.send(ev.Lookup(name) if look else ev.LookupForConnector(name))
             self.send(ev.Truncate(name, self.rng.randint(0, 6) * self.config.hash_unit))
 
     def offload(self) -> None:
@@ -351,12 +353,15 @@ class Walk:
                 if hit is not None:
                     self.allocate(name, hit.num_tokens)
 
-    def answer_own_tail(self) -> None:
-        """A prompt is computed to its last hash boundary and no further, then goes on."""
+    def move_own_tail(self) -> None:
+        """A prompt is computed to its last hash boundary and no further, then goes on.
+
+        What that hands to the connector may wait, while the request leaves or endpoints go.
+        """
         name = self.submit()
         if name is None:
             return
-        for _ in range(2):
+        for last in (False, True):
             self.open_pass()
             request = self.state.requests[name]
             hit = self.send(ev.Lookup(name))
@@ -364,8 +369,12 @@ class Walk:
             tail = align_down(request.num_prompt_tokens, self.config.hash_unit)
             end = tail if tail > start else len(request.prefix)
             self.send(ev.Allocate(name, max(end - start, 0)))
-            self.drain()
+            self.drain(offloads=not last)
             self.run()
+        if self.rng.random() < 0.5:
+            self.release()
+        if self.rng.random() < 0.3:
+            self.send(ev.Preempt(name))
 
 
 def _ask(manager: Any, event: ev.Event) -> ev.Observation:
