@@ -23,6 +23,7 @@ from .content import (
 from .state import (
     DetachedList,
     Forward,
+    HandOff,
     Pass,
     Request,
     Work,
@@ -82,21 +83,22 @@ def judge_take_offloads(case: Case, _: ev.TakeOffloads, seen: ev.Offloads) -> No
     shown = {name: sorted(found) for name, found in seen.offloads.items() if found}
     if expected or shown:
         case.require(c.PIN_HANDOFF, shown, expected)
-    if case.accounting:
-        _pin(case)
+    for name, handed in seen.offloads.items():
+        if name in case.before.requests:
+            _pin(case, name, handed)
     case.draft.set(dead_offers=frozenset())
 
 
-def _pin(case: Case) -> None:
-    for name, offers in case.before.offers.items():
-        for offer in offers:
-            if case.draft.count(offer.block) == 0:
-                case.mark("rescue from the free list")
-            case.draft.hold(offer.block)
-            case.owe(c.PIN_HELD, "count", offer.block)
-        pins = (*case.draft.request(name).pins, *offers)
-        case.draft.update(name, pins=pins, reading=True)
-        case.draft.remove("offers", name)
+def _pin(case: Case, name: RequestId, handed: tuple[tuple[GroupId, BlockId, int], ...]) -> None:
+    request = case.draft.request(name)
+    pins = [HandOff(group, block, boundary, request.prefix) for group, block, boundary in handed]
+    for pin in pins:
+        if case.draft.count(pin.block) == 0:
+            case.mark("rescue from the free list")
+        case.draft.hold(pin.block)
+        case.owe(c.PIN_HELD, "count", pin.block)
+    case.draft.update(name, pins=(*request.pins, *pins), reading=True)
+    case.draft.remove("offers", name)
 
 
 def judge_end_step(case: Case, _: ev.EndStep, seen: ev.Dispatched) -> None:
