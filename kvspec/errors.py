@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvspec.spec.case import Violation
-from kvspec.spec.events import Event
+from kvspec.spec.events import Event, Observation
 from kvspec.spec.types import InvalidInput
 
 __all__ = [
@@ -36,12 +36,21 @@ class TargetHung(BaseException):
 
 
 class ClauseBroken(AssertionError):
-    """The target broke a clause; `events` ends with the event at which it was seen."""
+    """The target broke a clause; `events` ends with the event at which it was seen.
 
-    def __init__(self, violation: Violation, events: tuple[Event, ...]) -> None:
+    `observations` are what the events after the first were answered with, as far as they were.
+    """
+
+    def __init__(
+        self,
+        violation: Violation,
+        events: tuple[Event, ...],
+        observations: tuple[Observation, ...] = (),
+    ) -> None:
         super().__init__(str(violation))
         self.violation = violation
         self.events = events
+        self.observations = observations
 
 
 class ScenarioFailed(AssertionError):

@@ -124,7 +124,8 @@ class Session:
                 )
 
     def _break(self, violation: Violation) -> NoReturn:
-        raise ClauseBroken(violation, (self.config, *self.events))
+        events = (self.config, *self.events)
+        raise ClauseBroken(violation, events, tuple(self.observations))
 
     # --- bytes ----------------------------------------------------------------------------------
 
