@@ -1,0 +1,294 @@
+"""Make a trace that breaks a clause as short and as plain as it gets.
+
+A candidate is a trace with something taken out or made plainer. It is run on a fresh target, and
+kept when the same clause breaks and the trace that got there is plainer than the best so far. An
+event that may not be sent after what was taken out is fitted or left out too, so that taking out a
+`submit` takes out all of its request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, fields, replace
+from typing import Any
+
+from kvspec.spec import events as ev
+from kvspec.spec.admit import why_not
+from kvspec.spec.case import Violation
+from kvspec.spec.clauses import Profile
+from kvspec.spec.state import State
+from kvspec.spec.types import Config, Connector, Group, InvalidInput, RequestId, Token
+
+from .codec import trace_text
+from .errors import ClauseBroken, TargetHung, TargetUnusable
+from .session import Session
+from .targets import Factory
+
+Events = tuple[ev.Event, ...]
+StillFails = Callable[[Events], Events | None]
+"""Runs a candidate: the events up to where it fails in the same way, or None."""
+
+BUDGET = 150_000
+"""How many events the candidates of one shrinking may feed in all: some 40 seconds at the most."""
+
+# --- running a trace again ------------------------------------------------------------------------
+
+
+def run_events(name: str, factory: Factory, profile: Profile | None, events: Events) -> Session:
+    """Run a trace on a fresh target, every event admissible or `InvalidInput`."""
+    config, *rest = events
+    if not isinstance(config, Config):
+        raise InvalidInput("the first event of a trace must be configure")
+    session = Session(name, factory, config, profile=profile)
+    for event in rest:
+        if not session.lacks(event):
+            session.send(event)
+    return session
+
+
+def reproduces(
+    name: str, factory: Factory, profile: Profile | None, events: Events
+) -> Violation | None:
+    """The clause that a trace breaks on a fresh target, if any."""
+    try:
+        run_events(name, factory, profile, events)
+    except ClauseBroken as broken:
+        return broken.violation
+    return None
+
+
+def breaks(clause: str, name: str, factory: Factory, profile: Profile | None) -> StillFails:
+    """A test of candidates: whether they break this clause on this target."""
+
+    def still_fails(events: Events) -> Events | None:
+        try:
+            config, *rest = events
+            assert isinstance(config, Config)
+            session = Session(name, factory, config, profile=profile)
+            for event in rest:
+                fitted = fit(session.state, event)
+                if fitted is not None and not session.lacks(fitted):
+                    session.send(fitted)
+        except ClauseBroken as broken:
+            return broken.events if broken.violation.clause.id == clause else None
+        except (InvalidInput, TargetUnusable):
+            return None
+        return None
+
+    return still_fails
+
+
+def fit(state: State, event: ev.Event) -> ev.Event | None:
+    """The event, or the nearest to it that may be sent now, or None."""
+    if why_not(state, event) is None:
+        return event
+    if isinstance(event, ev.Allocate) and event.request in state.requests:
+        request, last = state.requests[event.request], state.last_lookup
+        hit = last.num_tokens if last and last.request == event.request else 0
+        start = request.computed if request.tables else hit + event.num_external_tokens
+        event = replace(event, num_new_tokens=max(len(request.prefix) - start, 0))
+    elif isinstance(event, ev.ReleaseRetained):
+        event = replace(event, fence=state.dispatched)
+    elif isinstance(event, ev.Evict):
+        event = ev.Evict(tuple(b for b in event.blocks if b < state.config.num_blocks))
+    return event if why_not(state, event) is None else None
+
+
+# --- the search -----------------------------------------------------------------------------------
+
+
+def shrink(events: Events, still_fails: StillFails, budget: int = BUDGET) -> Events:
+    """The plainest trace found that still fails; the same every time."""
+    search = _Search(events, still_fails, budget)
+    try:
+        search.consider(events)
+        while search.improve():
+            pass
+        search.consider(_renamed(search.best))
+    except TargetHung:
+        pass  # what was found until then is as good
+    return search.best
+
+
+class _Search:
+    """The best trace so far, and what is left of the budget."""
+
+    def __init__(self, events: Events, still_fails: StillFails, budget: int) -> None:
+        self.best = events
+        self.still_fails = still_fails
+        self.left = budget
+        self.tried: set[str] = set()
+
+    def improve(self) -> bool:
+        """Go through all ways to make the trace plainer; whether one did."""
+        before = self.best
+        self.remove_requests()
+        self.remove_runs()
+        for simpler in (_simpler_configs, _simpler_together, _simpler_events):
+            self.take_any(simpler)
+        if self.best == before:
+            self.take_any(_smaller_worlds)
+        return self.best != before and self.left > 0
+
+    def consider(self, candidate: Events) -> bool:
+        """Keep a candidate if it fails and is plainer."""
+        text = trace_text(candidate)
+        if self.left < len(candidate) or text in self.tried:
+            return False
+        self.tried.add(text)
+        self.left -= len(candidate)
+        found = self.still_fails(candidate)
+        if found is None or _weight(found) >= _weight(self.best):
+            return False
+        self.best = found
+        return True
+
+    def remove_requests(self) -> None:
+        """Take out whole requests, the last one first."""
+        for name in reversed(_names(self.best)):
+            self.consider(tuple(e for e in self.best if getattr(e, "request", None) != name))
+
+    def remove_runs(self) -> None:
+        """Take out runs of events, from half of them down to one, the last ones first."""
+        size = len(self.best) // 2
+        while size:
+            at = len(self.best) - size
+            while at > 0:
+                self.consider(self.best[:at] + self.best[at + size :])
+                at = min(at, len(self.best)) - max(size // 2, 1)
+            size //= 2
+
+    def take_any(self, simpler: Callable[[Events], Iterator[Events]]) -> None:
+        """Take simpler candidates, starting over after each that was kept, until none is."""
+        while any(self.consider(candidate) for candidate in simpler(self.best)):
+            pass
+
+
+def _weight(events: Events) -> tuple[int, int, str]:
+    """What is plainer: fewer events, then a shorter text, then smaller digits in it."""
+    text = trace_text(events)
+    return len(events), len(text), text
+
+
+def _names(events: Events) -> list[RequestId]:
+    return list(dict.fromkeys(e.request for e in events if hasattr(e, "request")))
+
+
+def _renamed(events: Events) -> Events:
+    """The same trace with its requests named a, b, c and so on."""
+    names = {old: RequestId(_letters(n)) for n, old in enumerate(_names(events))}
+    anything: tuple[Any, ...] = events
+    return tuple(
+        replace(e, request=names[e.request]) if hasattr(e, "request") else e for e in anything
+    )
+
+
+def _letters(number: int) -> str:
+    letter = chr(ord("a") + number % 26)
+    return _letters(number // 26 - 1) + letter if number >= 26 else letter
+
+
+# --- candidates -----------------------------------------------------------------------------------
+
+
+def _simpler_configs(events: Events) -> Iterator[Events]:
+    config = events[0]
+    assert isinstance(config, Config)
+    for simpler in _configs(config, events):
+        if simpler != config:
+            yield (simpler, *events[1:])
+
+
+def _configs(config: Config, events: Events) -> Iterator[Config]:
+    for blocks in (*range(2, 12), config.num_blocks // 2, config.num_blocks - 1):
+        if 2 <= blocks < config.num_blocks:
+            yield replace(config, num_blocks=blocks)
+    groups = config.groups
+    for g, group in enumerate(groups):
+        rest = (*groups[:g], *groups[g + 1 :])
+        if not all(other.recurrent for other in rest):
+            yield replace(config, groups=rest)
+        for other in _groups(config, group):
+            yield replace(config, groups=(*groups[:g], other, *groups[g + 1 :]))
+    yield replace(config, connector=Connector.NONE)
+    yield replace(config, deferral=False)
+    yield replace(config, max_in_flight=1)
+    longest = _longest_prompt(events)
+    for length in (longest, longest + 1, longest + 2):
+        yield replace(config, max_model_len=min(length, config.max_model_len))
+
+
+def _groups(config: Config, group: Group) -> Iterator[Group]:
+    yield replace(group, eagle=False)
+    yield replace(group, zeroed=False)
+    for size in range(config.hash_unit, group.block_size, config.hash_unit):
+        yield replace(group, block_size=size)
+
+
+def _simpler_together(events: Events) -> Iterator[Events]:
+    """All prompts cut or blanked at once, since a shared prefix matters only while shared."""
+    longest = _longest_prompt(events)
+    yield tuple(_blank(event) for event in events)
+    for length in (*range(1, min(longest, 16)), longest // 2, longest - 1):
+        if length > 0:
+            yield tuple(_cut(event, length) for event in events)
+
+
+def _smaller_worlds(events: Events) -> Iterator[Events]:
+    """A smaller pool along with less to fill it: neither would fail without the other."""
+    config = events[0]
+    assert isinstance(config, Config)
+    ones = tuple(replace(group, block_size=1) for group in config.groups)
+    longest = _longest_prompt(events)
+    alone = [replace(config, groups=(g,)) for g in config.groups if not g.recurrent]
+    for world in dict.fromkeys((replace(config, hash_unit=1, groups=ones), *alone, config)):
+        for blocks in range(2, min(config.num_blocks, 17)):
+            for length in (*range(1, min(longest, 9)), longest):
+                cut = [_cut(event, length) for event in events[1:]]
+                for name in (None, *_names(events)):
+                    rest = (e for e in cut if name is None or getattr(e, "request", None) != name)
+                    yield (replace(world, num_blocks=blocks), *rest)
+
+
+def _longest_prompt(events: Events) -> int:
+    return max((len(e.tokens) for e in events if isinstance(e, ev.Submit)), default=1)
+
+
+def _cut(event: ev.Event, length: int) -> ev.Event:
+    if isinstance(event, ev.Submit):
+        return replace(event, tokens=event.tokens[:length])
+    if isinstance(event, ev.Allocate):
+        return replace(event, num_new_tokens=min(event.num_new_tokens, length))
+    return event
+
+
+def _blank(event: ev.Event) -> ev.Event:
+    if isinstance(event, ev.Submit | ev.Append):
+        return replace(event, tokens=(Token(0),) * len(event.tokens))
+    return event
+
+
+def _simpler_events(events: Events) -> Iterator[Events]:
+    for at in range(len(events) - 1, 0, -1):
+        event: Any = events[at]
+        for field in fields(event):
+            value = getattr(event, field.name)
+            default = () if field.default is MISSING else (field.default,)
+            for simpler in (*default, *_values(value)):
+                if simpler != value:
+                    changed = replace(event, **{field.name: simpler})
+                    yield (*events[:at], changed, *events[at + 1 :])
+
+
+def _values(value: Any) -> Iterator[Any]:
+    """Plainer values than this one."""
+    if isinstance(value, bool):
+        return
+    if isinstance(value, int):
+        yield from (n for n in (0, 1, value // 2, value - 1) if 0 <= n < value)
+    elif isinstance(value, tuple):
+        yield from (value[: len(value) // 2], value[:-1], value[1:])
+        if value and isinstance(value[0], int):
+            yield (0,) * len(value)
+            short = range(min(len(value), 16))
+            yield from ((*value[:i], 0, *value[i + 1 :]) for i in short if value[i])
