@@ -23,8 +23,10 @@ class Profile(Enum):
 
     def covers(self, other: Profile) -> bool:
         """Whether a target of this profile is held to the clauses of the other."""
-        order = list(Profile)
-        return order.index(self) >= order.index(other)
+        return _RANK[self] >= _RANK[other]
+
+
+_RANK = {profile: rank for rank, profile in enumerate(Profile)}
 
 
 @dataclass(frozen=True, slots=True)
