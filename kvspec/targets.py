@@ -44,9 +44,9 @@ class Target:
         self.name = name
         self.trusted = name in BUILT_IN
         try:
-            self.manager = factory()
+            self.manager = _limited(factory, name, "factory()")
             capabilities = _limited(lambda: self.manager.configure(config), name, "configure")
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise TargetUnusable(
                 f"target {name}: {_say(error)} while it was made and configured; "
                 "it needs a factory without arguments and a method configure(config)"
@@ -83,7 +83,7 @@ class Target:
             answer = _limited(lambda: method(*arguments), self.name, name)
         except ev.Rejected as rejected:
             return ev.Rejection(str(rejected))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise TargetFault(_say(error)) from error
         formed: ev.Observation = self._formed(ev.ANSWERS[type(event)], answer)
         return formed
@@ -159,7 +159,7 @@ def find_factory(name: str) -> Factory:
         sys.path.insert(0, "")  # a user's own module beside which the command is run
     try:
         found: Any = importlib.import_module(module_name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise TargetUnusable(f"target {name}: {_say(error)}, importing {module_name}") from error
     for part in attribute.split("."):
         found = getattr(found, part, None)
