@@ -106,9 +106,6 @@ class CacheMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        stop_at = type(self).stop_at
-        if stop_at is not None and time.monotonic() > stop_at:
-            raise _TimeIsUp
         self.known: list[tuple[Token, ...]] = []
         self.names = 0
         self.marks_before: set[str] = set()
@@ -125,11 +122,16 @@ class CacheMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Count the run, and tell Hypothesis in domain words what is new in it."""
-        if hasattr(self, "driver"):
-            type(self).runs += 1
-            type(self).sent += len(self.driver.session.events)
-            for mark in sorted(set(self.driver.session.ledger.marks) - self.marks_before):
-                label(mark)
+        if not hasattr(self, "driver"):
+            return
+        session, kind = self.driver.session, type(self)
+        kind.runs += 1
+        kind.sent += len(session.events)
+        for mark in sorted(set(session.ledger.marks) - self.marks_before):
+            label(mark)
+        # After all draws of the example were made, and never in place of a failure.
+        if kind.stop_at is not None and time.monotonic() > kind.stop_at and not session.ended:
+            raise _TimeIsUp
 
     def send_to_one(self, pick: int, make: Callable[[RequestId], ev.Event]) -> None:
         """Send an event to one of the requests that may get it."""

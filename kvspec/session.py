@@ -64,12 +64,16 @@ class Session:
         self.events: list[ev.Event] = []
         self.observations: list[ev.Observation] = []
         self.skipped: dict[str, int] = {}
+        self.ended = False
+        """Whether the last event raised, so that nothing more can be told of this session."""
 
     def send(self, event: ev.Event) -> ev.Observation:
         """Feed one event; the observation is returned when no clause is broken."""
+        self.ended = True
         answer = self._feed(event)
         if self.snapshots and self.judged and not isinstance(event, ev.Snapshot):
             self._feed(SNAPSHOT)
+        self.ended = False
         return answer
 
     def lacks(self, event: ev.Event) -> bool:

@@ -153,7 +153,19 @@ def _too_many(state: State, event: ev.Allocate, request: Request) -> str | None:
 
 
 def _drain(state: State, _: Any) -> str | None:
-    return None if state.open else "no step has begun"
+    if state.open is None:
+        return "no step has begun"
+    for forward in state.open.work.forwards:
+        if state.requests[forward.request].loading:
+            return f"request {forward.request!r} computes on tokens that were not loaded yet"
+    return None
+
+
+def _drained(state: State) -> str | None:
+    """What the step's lists name must not change owner before the step is dispatched."""
+    if state.open is not None and state.open.drained:
+        return "the step's lists are drained: end the step first"
+    return None
 
 
 def _take_copies(state: State, _: ev.TakeCopies) -> str | None:
@@ -169,10 +181,7 @@ def _end_step(state: State, _: ev.EndStep) -> str | None:
         return "copies are queued: take_copies first"
     if state.zero_due:
         return "blocks wait to be zeroed: take_zeroing first"
-    for forward in state.open.work.forwards:
-        if state.requests[forward.request].loading:
-            return f"request {forward.request!r} computes on tokens that were not loaded yet"
-    return None
+    return _drain(state, _)
 
 
 def _execute(state: State, _: ev.Execute) -> str | None:
@@ -216,7 +225,7 @@ def _end(state: State, event: Any) -> str | None:
         return f"external tokens of request {event.request!r} may still arrive: load_external first"
     if _granted_now(state, event.request):
         return f"request {event.request!r} was granted in this step: withdraw it, or end the step"
-    return None
+    return _drained(state) if state.requests[event.request].tables else None
 
 
 def _holding(state: State, event: ev.Preempt | ev.Detach) -> str | None:
@@ -234,6 +243,8 @@ def _withdraw(state: State, event: ev.Withdraw) -> str | None:
         return f"request {event.request!r} was not granted in this step"
     if state.requests[event.request].loading:
         return f"external tokens of request {event.request!r} may still arrive: load_external first"
+    if reason := _drained(state):
+        return reason
     reader = _later_hit(state, state.open, event.request)
     return f"request {reader!r} hit what the chunk would have written" if reader else None
 
@@ -256,7 +267,7 @@ def _later_hit(state: State, current: Pass, name: RequestId) -> RequestId | None
 def _free_detached(state: State, event: ev.FreeDetached) -> str | None:
     if event.request not in state.detached:
         return f"nothing was detached from request {event.request!r}"
-    return None
+    return _drained(state)
 
 
 def _offload(state: State, event: ev.OffloadRead | ev.OffloadDone) -> str | None:
@@ -284,7 +295,7 @@ def _load_external(state: State, event: ev.LoadExternal) -> str | None:
         return reason
     if not state.requests[event.request].loading:
         return f"request {event.request!r} waits for no external tokens"
-    return None
+    return None if event.ok else _drained(state)
 
 
 def _evict(state: State, event: ev.Evict) -> str | None:
