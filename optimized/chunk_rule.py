@@ -21,6 +21,15 @@ def chunk_end(start: int, wanted: int, settled: int, size: int, largest: int) ->
     return end if size > largest else start
 
 
+def stop_at(stop: int, start: int, end: int) -> int:
+    """The chunk's end with one more stop: it counts only strictly inside. O(1).
+
+    >>> stop_at(8, 0, 10), stop_at(0, 0, 10), stop_at(10, 0, 10), stop_at(12, 0, 10)
+    (8, 10, 10, 10)
+    """
+    return stop if start < stop < end else end
+
+
 def chunk_tokens(
     start: int,
     wanted: int,
@@ -46,19 +55,13 @@ def chunk_tokens(
         return wanted
     largest = min(budget, cap) if cap else budget
     end = chunk_end(start, wanted, settled, block_size, largest)
-    cacheable = num_tokens // block_size * block_size
-    if eagle:
-        cacheable -= block_size
+    cacheable = num_tokens // block_size * block_size - (block_size if eagle else 0)
     tail = num_prompt_tokens // hash_unit * hash_unit
-    if start < cacheable < end:
-        end = cacheable
-    next_block_end = (start // block_size + 1) * block_size
-    if start % block_size and next_block_end < end:
-        end = next_block_end
-    if fine and cacheable < tail < num_prompt_tokens and start < tail < end:
-        end = tail
-    shared = boundary // block_size * block_size
-    if start < shared < end:
-        end = shared
+    end = stop_at(cacheable, start, end)
+    if start % block_size:
+        end = stop_at((start // block_size + 1) * block_size, start, end)
+    if fine and cacheable < tail < num_prompt_tokens:
+        end = stop_at(tail, start, end)
+    end = stop_at(boundary // block_size * block_size, start, end)
     assert start <= end <= start + wanted
     return end - start

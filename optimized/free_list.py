@@ -18,7 +18,7 @@ class FreeList:
 
     Take:  `take_many`
     Add:   `push_front_many`, `push_back_many`
-    Leave: `remove`
+    Leave: `remove_many`
     Ask:   `count`, `in`, iteration
     Prove: `check`
     """
@@ -68,8 +68,7 @@ class FreeList:
         after, before = self.after, self.before
         first = after[0]
         for block in blocks:
-            assert block > 0, "the null block is never free"
-            assert after[block] == OUT, f"block {block} is free already"
+            assert after[block] == OUT, f"block {block} is free already, or null"
             after[block] = first
             before[first] = block
             first = block
@@ -88,8 +87,7 @@ class FreeList:
         after, before = self.after, self.before
         last = before[0]
         for block in blocks:
-            assert block > 0, "the null block is never free"
-            assert after[block] == OUT, f"block {block} is free already"
+            assert after[block] == OUT, f"block {block} is free already, or null"
             before[block] = last
             after[last] = block
             # Linked on as we go, so that a block named twice is caught above.
@@ -98,22 +96,23 @@ class FreeList:
         before[0] = last
         self.count += len(blocks)
 
-    def remove(self, block: int) -> None:
-        """Take one block out, wherever it stands. O(1).
+    def remove_many(self, blocks: list[int]) -> None:
+        """Take blocks out, wherever they stand. O(len(blocks)).
 
-        >>> free = FreeList(4)
-        >>> free.remove(2)
+        >>> free = FreeList(5)
+        >>> free.remove_many([3, 2])
         >>> list(free)
-        [1, 3]
+        [1, 4]
         """
         after, before = self.after, self.before
-        following, preceding = after[block], before[block]
-        assert block > 0, "the null block is never free"
-        assert following != OUT, f"block {block} is not free"
-        after[preceding] = following
-        before[following] = preceding
-        after[block] = before[block] = OUT
-        self.count -= 1
+        for block in blocks:
+            following, preceding = after[block], before[block]
+            assert block > 0, "the null block is never free"
+            assert following != OUT, f"block {block} is not free"
+            after[preceding] = following
+            before[following] = preceding
+            after[block] = before[block] = OUT
+        self.count -= len(blocks)
         assert self.count >= 0
 
     def __contains__(self, block: int) -> bool:

@@ -147,9 +147,9 @@ class Granter:
 
     def _room(self, plan: FirstPlan) -> bool:
         """Whether the pool has what is taken, and the hit's blocks that nobody holds."""
-        need = self.pool.num_unheld(plan.sources)
+        need = len(self.pool.unheld(plan.sources))
         for table, fresh in zip(plan.tables, plan.fresh, strict=True):
-            need += len(fresh) + self.pool.num_unheld(table)
+            need += len(fresh) + len(self.pool.unheld(table))
         return need <= self.pool.free.count
 
     def _must_wait(self, plan: FirstPlan) -> bool:
@@ -173,7 +173,7 @@ class Granter:
             assert not table[slot]
             table[slot] = block
         if source:
-            self.pool.hold(blocks[0])
+            self.pool.hold_many(blocks[:1])
             self._queue(copies, source, blocks[0])
         known = len(plan.hit.blocks[g])
         return tuple([table[s] for s in fresh if s < known] + table[known:])
@@ -259,8 +259,8 @@ class Granter:
         digest, length = index.digest_of[own], index.length_of[own]
         assert length, f"block {own} has no key to move"
         moved = self._take(g, 1, 1)[0]
-        self.pool.hold(own)
-        index.unpublish(own)
+        self.pool.hold_many([own])
+        index.unpublish_many([own])
         index.publish(moved, g, digest, length)
         self.offers.add(r, g, moved, length)
         self._queue(copies, own, moved)

@@ -322,8 +322,7 @@ class Manager:
         for block in blocks:
             if not 0 < block < len(self.pool.refs):
                 raise ev.Rejected(f"block {block} is not in 1..{len(self.pool.refs) - 1}")
-        for block in blocks:
-            self.pool.index.unpublish(block)
+        self.pool.index.unpublish_many(list[int](blocks))
         return ev.Done()
 
     def reset(self) -> ev.ResetDone:
@@ -381,7 +380,7 @@ class Manager:
         holders: Counter[int] = Counter()
         for name, r in self.requests.items():
             # Requests stand under their names. O(requests)
-            assert r.name == name, f"request {r.name!r} stands under {name!r}"
+            assert r.name == name, f"manager: {r.name!r} stands under {name!r}"
             r.check(self.layout.recurrent)
             holders.update(r.blocks() + r.pins)
         # A block's count is the number of its holders, each of which is known. O(everything held)

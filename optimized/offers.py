@@ -58,9 +58,9 @@ class Offers:
         for serial in sorted(self.offering):
             r = self.offering[serial]
             drained[r.name] = r.offered()
-            for _, block, _ in r.offers:
-                self.pool.hold(block)
-                r.pins.append(block)
+            blocks = [block for _, block, _ in r.offers]
+            self.pool.hold_many(blocks)
+            r.pins.extend(blocks)
             self.kill(r)
         assert not self.of_block
         return drained

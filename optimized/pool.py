@@ -10,9 +10,9 @@ class Pool:
     """Blocks 1..num_blocks-1 and their holders.
 
     Take:  `take_many`
-    Hold:  `hold`, `hold_many`
+    Hold:  `hold_many`
     Drop:  `drop_many`
-    Ask:   `refs`, `free`, `index`, `num_unheld`, `idle`
+    Ask:   `refs`, `free`, `index`, `unheld`, `idle`
     Prove: `check`
     """
 
@@ -37,35 +37,31 @@ class Pool:
         ([1, 2], [0, 1, 1, 0])
         """
         blocks = self.free.take_many(count)
-        refs, index = self.refs, self.index
-        length_of = index.length_of
+        refs, length_of = self.refs, self.index.length_of
+        keyed: list[int] = []
         for block in blocks:
             assert refs[block] == 0, f"free block {block} is held"
             refs[block] = 1
             if length_of[block]:
-                index.unpublish(block)
+                keyed.append(block)
+        if keyed:
+            self.index.unpublish_many(keyed)
         return blocks
 
-    def hold(self, block: int) -> None:
-        """Add a holder; a block without one leaves the free list. O(1).
+    def hold_many(self, blocks: list[int]) -> None:
+        """Add a holder to each; a block without one leaves the free list. O(len(blocks)).
+
+        No block may stand there twice, and null blocks are passed over.
 
         >>> pool = Pool(4, 1)
-        >>> pool.hold(2); pool.hold(2)
+        >>> pool.hold_many([2]); pool.hold_many([3, 2])
         >>> pool.refs, list(pool.free)
-        ([0, 0, 2, 0], [1, 3])
+        ([0, 0, 2, 1], [1])
         """
-        assert block > 0, "the null block is never held"
-        if self.refs[block] == 0:
-            self.free.remove(block)
-        self.refs[block] += 1
-
-    def hold_many(self, blocks: list[int]) -> None:
-        """Add a holder to each; null blocks are passed over. O(len(blocks))."""
-        refs, free = self.refs, self.free
+        self.free.remove_many(self.unheld(blocks))
+        refs = self.refs
         for block in blocks:
             if block:
-                if refs[block] == 0:
-                    free.remove(block)
                 refs[block] += 1
 
     def drop_many(self, blocks: list[int]) -> None:
@@ -84,32 +80,28 @@ class Pool:
         bare: list[int] = []
         for block in blocks:
             left = refs[block] - 1
-            assert left >= 0, f"block {block} has no holder to lose"
             refs[block] = left
-            if left == 0:
-                if length_of[block]:
-                    keyed.append(block)
-                else:
-                    bare.append(block)
+            if left:
+                assert left > 0, f"block {block} has no holder to lose"
+            elif length_of[block]:
+                keyed.append(block)
+            else:
+                bare.append(block)
         if bare:
             self.free.push_front_many(bare)
         if keyed:
             self.free.push_back_many(keyed)
 
-    def num_unheld(self, blocks: list[int]) -> int:
-        """How many of these are in the free list; null blocks are passed over. O(len(blocks)).
+    def unheld(self, blocks: list[int]) -> list[int]:
+        """Those of the blocks that are free; null blocks are passed over. O(len(blocks)).
 
         >>> pool = Pool(4, 1)
-        >>> pool.hold(1)
-        >>> pool.num_unheld([0, 1, 3])
-        1
+        >>> pool.hold_many([1])
+        >>> pool.unheld([0, 1, 3])
+        [3]
         """
         refs = self.refs
-        found = 0
-        for block in blocks:
-            if block and refs[block] == 0:
-                found += 1
-        return found
+        return [block for block in blocks if block and not refs[block]]
 
     def check(self) -> None:
         """Raise AssertionError, with every field, unless the representation is sound."""

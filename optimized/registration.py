@@ -64,6 +64,5 @@ def retract(layout: Layout, index: Index, r: Request) -> None:
     holds the last computed token need not be looked at.
     """
     for g, table in enumerate(r.tables):
-        for block in table[r.computed // layout.sizes[g] :]:
-            if index.length_of[block] > r.computed:
-                index.unpublish(block)
+        beyond = table[r.computed // layout.sizes[g] :]
+        index.unpublish_many([block for block in beyond if index.length_of[block] > r.computed])
