@@ -87,12 +87,20 @@ class Driver:
 
     def dispatch(self, offloads: bool = True) -> Any:
         """Drain the lists and end the step; returns the copies and what was handed off."""
+        self.let_loads_arrive()
         self.send(ev.TakeZeroing())
         copies = self.send(ev.TakeCopies()) if self.may(ev.TakeCopies()) else None
         handed = self.send(ev.TakeOffloads()) if offloads else None
         if self.may(ev.EndStep()):
             self.send(ev.EndStep())
         return copies, handed
+
+    def let_loads_arrive(self) -> None:
+        """External tokens that the open step computes on arrive."""
+        assert self.state.open is not None
+        for forward in self.state.open.work.forwards:
+            if self.state.requests[forward.request].loading:
+                self.send(ev.LoadExternal(forward.request, True))
 
     def run(self) -> None:
         """Execute and process whatever is in flight."""

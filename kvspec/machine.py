@@ -243,6 +243,7 @@ class CacheMachine(RuleBasedStateMachine):
     @rule(offloads=RARELY, early=st.booleans())
     def end_step(self, offloads: bool, early: bool) -> None:
         """The lists are drained, endpoints perhaps released early, and the step is dispatched."""
+        self.driver.let_loads_arrive()
         self.driver.send(ev.TakeZeroing())
         if self.driver.may(ev.TakeCopies()):
             self.driver.send(ev.TakeCopies())
