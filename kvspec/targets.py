@@ -33,6 +33,10 @@ TIME_LIMIT = 10.0
 _FIELDS = {kind: tuple(f.name for f in fields(kind)) for kind in ev.ANSWERS if kind is not Config}
 
 
+MAY_BE_ABSENT = (ev.BeginStep, ev.Execute, ev.Process, ev.OffloadRead, ev.OffloadDone)
+"""Events that a manager may have no method for: they are about its worker or its connector."""
+
+
 class TargetFault(Exception):
     """The target raised while answering an event that it has to answer."""
 
@@ -74,6 +78,8 @@ class Target:
         name = ev.EVENT_NAMES[type(event)]
         arguments = [getattr(event, field) for field in _FIELDS[type(event)]]
         method = getattr(self.manager, name, None)
+        if method is None and isinstance(event, MAY_BE_ABSENT):
+            return ev.Done()
         if method is None:
             raise TargetUnusable(
                 f"target {self.name}: it has no method {name}; "

@@ -73,11 +73,6 @@ def one_of(observed: Any, allowed: Any) -> bool:
     return observed in allowed
 
 
-def at_most(observed: Any, allowed: Any) -> bool:
-    """What was observed does not exceed what is allowed."""
-    return bool(observed <= allowed)
-
-
 def subset(observed: Any, allowed: Any) -> bool:
     """Everything observed is among the things allowed."""
     return set(observed) <= set(allowed)
@@ -126,7 +121,7 @@ HIT_LIMIT = _clause(
     "HIT.LIMIT",
     "A hit leaves at least one token of the request to compute.",
     "Without a token to compute there are no logits to sample from.",
-    at_most,
+    lambda observed, allowed: 0 <= observed <= allowed,
     "atlas F7: LMCache #3322, vLLM #11186",
     "atlas C12: vLLM #51094",
     profile=SOUND,
@@ -418,6 +413,14 @@ COPY_QUEUED = _clause(
     "A copy lost is a block of left-overs; a copy too many overwrites.",
     same_bag,
     "atlas C7: vLLM #51766",
+    profile=SOUND,
+)
+COPY_SOURCE = _clause(
+    "COPY.SOURCE",
+    "The source of a copy is a block of the request's own table, or of its hit.",
+    "Any other block's content is another request's.",
+    subset,
+    "atlas B5: vLLM #29870",
     profile=SOUND,
 )
 COPY_CONFLICT = _clause(

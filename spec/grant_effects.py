@@ -120,6 +120,8 @@ def _check_copies(
     if moves or others:
         case.require(c.COW_OWNER, sorted(source for source, _ in others), sorted(moves))
     if others:
+        own = {block for table in ask.request.tables for block in table} - {NULL_BLOCK}
+        case.require(c.COPY_SOURCE, [source for source, _ in others], own)
         case.mark("copy-on-write by owner")
     groups = {block: GroupId(g) for g, table in enumerate(seen.table) for block in table}
     return [Handed(d, groups.get(s, GroupId(0)), Fresh(), s) for s, d in others]

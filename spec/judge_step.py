@@ -67,7 +67,7 @@ def judge_take_copies(case: Case, _: ev.TakeCopies, seen: ev.Copies) -> None:
         case.require(c.COPY_RETAINED, seen.retained, ends)
         for end in ends:
             case.owe(c.COPY_RETAINED, "count", end)
-        case.draft.set(retained=(*case.before.retained, (current.work.number, seen.retained)))
+        case.draft.set(retained=(*case.before.retained, (current.work.number, ends)))
     case.draft.set(open=replace(current, drained=True, copies_taken=True))
 
 
@@ -93,6 +93,7 @@ def _pin(case: Case, name: RequestId, handed: tuple[tuple[GroupId, BlockId, int]
     request = case.draft.request(name)
     pins = [HandOff(group, block, boundary, request.prefix) for group, block, boundary in handed]
     for pin in pins:
+        case.require(c.ALLOC_RANGE, pin.block, range(1, case.config.num_blocks))
         if case.draft.count(pin.block) == 0:
             case.mark("rescue from the free list")
         case.draft.hold(pin.block)
