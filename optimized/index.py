@@ -12,6 +12,7 @@ from typing import Final
 from kvspec.spec.types import Digest
 
 NO_DIGEST: Final = Digest(b"")
+FIELDS: Final = ("digest_of", "group_of", "length_of", "newer", "older", "oldest")
 
 
 class Index:
@@ -24,7 +25,7 @@ class Index:
     Prove:  `check`
     """
 
-    __slots__ = ("digest_of", "group_of", "length_of", "newer", "older", "oldest")
+    __slots__ = FIELDS
 
     def __init__(self, num_blocks: int, num_groups: int) -> None:
         """No keys. O(num_blocks)."""
@@ -137,7 +138,7 @@ class Index:
         try:
             self._check()
         except (AssertionError, KeyError) as error:
-            fields = " ".join(f"{name}={getattr(self, name)!r}" for name in sorted(Index.__slots__))
+            fields = " ".join(f"{name}={getattr(self, name)!r}" for name in FIELDS)
             raise AssertionError(f"index: {error!r}; {fields}") from error
 
     def _check(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Final, cast
 
 from kvspec.spec.types import GroupId, RequestId, Tables
 
@@ -10,6 +10,12 @@ from .digest_chain import DigestChain
 
 Offer = tuple[int, int, int]
 """A hand-off that was not drained: (group, block, boundary in tokens)."""
+
+FIELDS: Final = (
+    "_frozen", "_stale", "_whole", "chain", "chunk_end", "chunk_start", "computed", "last_step",
+    "loading", "local", "low", "name", "offers", "pins", "registered", "serial", "tables",
+    "tail",
+)  # fmt: skip
 
 
 class Request:
@@ -26,11 +32,7 @@ class Request:
     Prove: `check`
     """
 
-    __slots__ = (
-        "_frozen", "_stale", "_whole", "chain", "chunk_end", "chunk_start", "computed", "last_step",
-        "loading", "local", "low", "name", "offers", "pins", "registered", "serial", "tables",
-        "tail",
-    )  # fmt: skip
+    __slots__ = FIELDS
 
     def __init__(self, name: RequestId, serial: int, chain: DigestChain, tail: int) -> None:
         """A request that waits. O(1)."""
@@ -113,7 +115,7 @@ class Request:
         try:
             self._check(recurrent)
         except AssertionError as error:
-            fields = " ".join(f"{name}={getattr(self, name)!r}" for name in Request.__slots__)
+            fields = " ".join(f"{name}={getattr(self, name)!r}" for name in FIELDS)
             raise AssertionError(f"request: {error}; {fields}") from error
 
     def _check(self, recurrent: list[bool]) -> None:

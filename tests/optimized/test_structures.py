@@ -305,6 +305,7 @@ def test_what_waits_for_different_steps_is_freed_step_by_step() -> None:
     assert not fences.release(held[2:], second)
     assert not fences.release(held[:1], first)
     assert not fences.release(held[1:2], second)
+    assert not fences.release([], second + 1)
     fences.process()
     fences.check()
     assert list(fences.pool.free) == [1]
