@@ -27,7 +27,8 @@ class Session:
     `profile` is the highest the target is held to; by default what it shows allows. `exact`
     compares every observation with the reference's. `snapshots` asks for a snapshot after every
     event. `moves_bytes` runs the plain worker beside the judge and compares memory with content.
-    `judged` off only feeds events. Events that the target lacks are skipped and counted.
+    `judged` off only feeds events and keeps no trace; `keeps_answers` off keeps the events of the
+    trace alone, for long runs. Events that the target lacks are skipped and counted.
 
     Raises `InvalidInput` for an event that may not be sent, `ClauseBroken`, `TargetUnusable`.
     """
@@ -43,6 +44,7 @@ class Session:
         judged: bool = True,
         snapshots: bool = True,
         moves_bytes: bool = True,
+        keeps_answers: bool = True,
     ) -> None:
         self.config = config
         self.target = Target(name, factory, config)
@@ -57,6 +59,7 @@ class Session:
         self.state: State = initial_state(config)
         self.ledger = ledger or Ledger()
         self.judged = judged
+        self.keeps_answers = keeps_answers
         self.snapshots = snapshots and bool(self.target.capabilities.shows)
         self.worker = Worker(config) if moves_bytes else None
         exact = self.profile is Profile.EXACT
@@ -87,15 +90,15 @@ class Session:
     def _feed(self, event: ev.Event) -> ev.Observation:
         if self.judged:
             admit(self.state, event)
-        if event is not SNAPSHOT:
+        if self.judged and event is not SNAPSHOT:
             self.events.append(event)
         try:
             answer = self.target.ask(event)
         except TargetFault as fault:
             self._break(Violation(LIVE_ANSWER, str(fault), "an answer"))
-        if event is not SNAPSHOT:
-            self.observations.append(answer)
         if self.judged:
+            if self.keeps_answers and event is not SNAPSHOT:
+                self.observations.append(answer)
             self._judge(event, answer)
         if self.peer is not None:
             expected = self.peer.ask(event)
