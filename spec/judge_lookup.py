@@ -12,9 +12,9 @@ from .lookup import (
     hit_limit,
     hit_slots,
     joint_hit,
-    longest_reach,
     recurrent_reaches,
     serving_lengths,
+    shared_prefix_boundary,
     truncated_slots,
 )
 from .state import LastLookup, State
@@ -126,8 +126,7 @@ def _found(
 
 
 def _boundary(case: Case, seen: ev.Hit | ev.ConnectorHit, keyed: Keyed, limit: int) -> None:
-    longest = longest_reach(case.config, keyed, limit)
-    allowed = longest if longest > seen.num_tokens else 0
+    allowed = shared_prefix_boundary(case.config, keyed, limit, seen.num_tokens)
     case.require(c.HIT_BOUNDARY, seen.shared_prefix_boundary, allowed)
 
 
