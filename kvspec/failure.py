@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import tempfile
+import time
 from collections.abc import Iterable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import Enum
@@ -20,7 +21,7 @@ from kvspec.spec.types import Config
 
 from .codec import trace_text
 from .errors import BadInput, ClauseBroken, InvalidInput, TargetUnusable
-from .shrink import BUDGET, Events, breaks, run_events, shrink
+from .shrink import Events, breaks, run_events, shrink
 from .targets import BUILT_IN, Factory, find_factory
 
 FOLDER = Path(".kvspec/failures")
@@ -69,11 +70,16 @@ class Failure:
         return len(self.events) - 1
 
 
-def shrunk(broken: ClauseBroken, subject: Subject, budget: int = BUDGET) -> Failure:
-    """The shortest way found to break the same clause."""
+def shrunk(broken: ClauseBroken, subject: Subject, *, until: float | None = None) -> Failure:
+    """The shortest way found to break the same clause, within the budget and the time limit."""
     clause = broken.violation.clause.id
     still_fails = breaks(clause, subject.target, subject.factory, subject.profile)
-    events = shrink(broken.events, still_fails, budget)
+
+    def in_time(events: Events) -> Events | None:
+        late = until is not None and time.monotonic() > until
+        return None if late else still_fails(events)
+
+    events = shrink(broken.events, in_time)
     for candidate in dict.fromkeys((events, broken.events)):
         again = _again(subject, candidate)
         if again is not None and again.violation.clause.id == clause:

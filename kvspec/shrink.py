@@ -15,7 +15,7 @@ from typing import Any
 from kvspec.spec import events as ev
 from kvspec.spec.admit import why_not
 from kvspec.spec.case import Violation
-from kvspec.spec.clauses import Profile
+from kvspec.spec.clauses import DATA_BYTES, Profile
 from kvspec.spec.state import State
 from kvspec.spec.types import Config, Connector, Group, InvalidInput, RequestId, Token
 
@@ -64,7 +64,8 @@ def breaks(clause: str, name: str, factory: Factory, profile: Profile | None) ->
         try:
             config, *rest = events
             assert isinstance(config, Config)
-            session = Session(name, factory, config, profile=profile)
+            moves_bytes = clause == DATA_BYTES.id
+            session = Session(name, factory, config, profile=profile, moves_bytes=moves_bytes)
             for event in rest:
                 fitted = fit(session.state, event)
                 if fitted is not None and not session.lacks(fitted):

@@ -8,12 +8,13 @@ through its block table, so that a wrong byte spreads as a wrong activation woul
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from typing import Protocol
 
 from kvspec.spec.content import Base, Content, State
 from kvspec.spec.digests import Prefix, encode_extras, encode_tokens
 from kvspec.spec.state import Forward, Work, written_slots
-from kvspec.spec.types import BlockId, Config, GroupId, Table
+from kvspec.spec.types import BlockId, Config, GroupId, Identity, Table, Token
 
 CELL = 16
 """Bytes of a cell."""
@@ -25,19 +26,19 @@ def first_cell() -> bytes:
     return hashlib.sha256(b"kvspec cell").digest()[:CELL]
 
 
-def next_cell(cell: bytes, prefix: Prefix, position: int) -> bytes:
+def next_cell(cell: bytes, token: Token, identity: Identity, position: int) -> bytes:
     """The cell of one more token, computed from the bytes of the cell before."""
-    token = encode_tokens(prefix.tokens[position : position + 1])
-    extras = encode_extras(prefix.identity, position, position + 1)
-    return hashlib.sha256(cell + token + extras).digest()[:CELL]
+    extras = encode_extras(identity, position, position + 1)
+    return hashlib.sha256(cell + encode_tokens((token,)) + extras).digest()[:CELL]
 
 
-def chain(prefix: Prefix, length: int) -> list[bytes]:
-    """The cells of the first 0, 1, ..., `length` tokens."""
+@lru_cache(maxsize=256)
+def chain(prefix: Prefix) -> tuple[bytes, ...]:
+    """The cells of the first 0, 1, 2, ... tokens."""
     cells = [first_cell()]
-    for position in range(length):
-        cells.append(next_cell(cells[-1], prefix, position))
-    return cells
+    for position, token in enumerate(prefix.tokens):
+        cells.append(next_cell(cells[-1], token, prefix.identity, position))
+    return tuple(cells)
 
 
 def page_bytes(config: Config) -> int:
@@ -120,7 +121,7 @@ class Worker:
     def load(self, block: BlockId, group_id: GroupId, prefix: Prefix, start: int, end: int) -> None:
         """A connector writes a whole block: the cells of positions [start, end), zero elsewhere."""
         self.store.fill((block,), b"\0")
-        cells = chain(prefix, end)
+        cells = chain(prefix)
         if self.config.groups[group_id].recurrent:
             self.store.write(block, 0, cells[end])
             return
@@ -138,16 +139,18 @@ class Worker:
         return read
 
     def _write_states(self, forward: Forward, read: dict[int, bytes]) -> None:
+        tokens, identity = forward.prefix.tokens, forward.prefix.identity
         for g, group in enumerate(self.config.groups):
             if group.recurrent:
                 cell = read.get(g, first_cell())
                 for position in range(forward.start, forward.end):
-                    cell = next_cell(cell, forward.prefix, position)
+                    cell = next_cell(cell, tokens[position], identity, position)
                 slot = (forward.end - 1) // group.block_size
                 self.store.write(forward.tables[g][slot], 0, cell)
 
     def _write_attention(self, forward: Forward) -> None:
         """The chunk's own cells, each from the one before it as the block table shows it."""
+        tokens, identity = forward.prefix.tokens, forward.prefix.identity
         known = min(forward.end, len(forward.prefix))
         for g, group in enumerate(self.config.groups):
             if group.recurrent:
@@ -157,7 +160,8 @@ class Worker:
                 block, offset = table[(forward.start - 1) // size], (forward.start - 1) % size
                 cell = self.store.read(block, offset * CELL, CELL)
             for position in range(forward.start, forward.end):
-                cell = next_cell(cell, forward.prefix, position) if position < known else cell
+                if position < known:
+                    cell = next_cell(cell, tokens[position], identity, position)
                 data = cell if position < known else DRAFT * CELL
                 self.store.write(table[position // size], position % size * CELL, data)
 
@@ -165,10 +169,10 @@ class Worker:
 def render(content: Content, page: int, block_size: int) -> bytes:
     """The bytes of a block that holds this content; of a state, only its cell."""
     if isinstance(content, State):
-        return chain(content.prefix, content.length)[content.length]
+        return chain(content.prefix)[content.length]
     data = bytearray((POISON if content.base is Base.POISON else b"\0") * page)
     for run in content.runs:
-        cells = chain(run.prefix, run.end) if run.prefix is not None else []
+        cells = chain(run.prefix) if run.prefix is not None else ()
         for position in range(run.start, run.end):
             offset = position % block_size * CELL
             cell = cells[position + 1] if cells else DRAFT * CELL

@@ -21,12 +21,15 @@ class Profile(Enum):
     ACCOUNTING = "accounting"
     EXACT = "exact"
 
+    rank: int
+    """The higher, the more is seen: the order in which they stand above."""
+
+    def __init__(self, _: str) -> None:
+        self.rank = len(type(self).__members__)
+
     def covers(self, other: Profile) -> bool:
         """Whether a target of this profile is held to the clauses of the other."""
-        return _RANK[self] >= _RANK[other]
-
-
-_RANK = {profile: rank for rank, profile in enumerate(Profile)}
+        return self.rank >= other.rank
 
 
 @dataclass(frozen=True, slots=True)

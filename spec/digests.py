@@ -63,21 +63,32 @@ def extend_digests(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prefix:
-    """The tokens a request is known to have, with the digest of each complete unit."""
+    """The tokens a request is known to have, with the digest of each complete unit.
+
+    Those that came with it and those that came after stand apart, so that one token more does not
+    cost a copy of a long prompt.
+    """
 
     identity: Identity
-    tokens: tuple[Token, ...]
+    prompt: tuple[Token, ...]
     hash_unit: int
     digests: tuple[Digest, ...]
+    later: tuple[Token, ...] = ()
 
     def __len__(self) -> int:
-        return len(self.tokens)
+        return len(self.prompt) + len(self.later)
+
+    @property
+    def tokens(self) -> tuple[Token, ...]:
+        """All tokens."""
+        return self.prompt + self.later
 
     def extended(self, tokens: tuple[Token, ...]) -> Prefix:
         """This prefix with `tokens` behind it."""
-        longer = self.tokens + tokens
-        digests = extend_digests(self.digests, longer, self.hash_unit, self.identity)
-        return Prefix(self.identity, longer, self.hash_unit, digests)
+        digests, later = self.digests, self.later + tokens
+        if (len(self.prompt) + len(later)) // self.hash_unit >= len(digests):
+            digests = extend_digests(digests, self.prompt + later, self.hash_unit, self.identity)
+        return Prefix(self.identity, self.prompt, self.hash_unit, digests, later)
 
     def digest_at(self, length: int) -> Digest:
         """The digest of the first `length` tokens, a multiple of the hash unit."""
@@ -90,11 +101,20 @@ class Prefix:
             return self.digests[units], (), b""
         start = length - rest
         extras = encode_extras(self.identity, start, length)
-        return self.digests[units], self.tokens[start:length], extras
+        return self.digests[units], self._between(start, length), extras
+
+    def _between(self, start: int, end: int) -> tuple[Token, ...]:
+        border = len(self.prompt)
+        return self.prompt[start:end] + self.later[max(start - border, 0) : max(end - border, 0)]
 
     def agrees(self, other: Prefix, length: int) -> bool:
         """Whether the first `length` tokens of both compute the same thing."""
-        return self is other or self.tag(length) == other.tag(length)
+        if self is other:
+            return True
+        units = length // self.hash_unit
+        if self.digests[units] != other.digests[units]:
+            return False
+        return length % self.hash_unit == 0 or self.tag(length) == other.tag(length)
 
 
 def make_prefix(identity: Identity, tokens: tuple[Token, ...], hash_unit: int) -> Prefix:

@@ -10,7 +10,7 @@ from .case import Case
 from .content import POISON
 from .registration import register
 from .state import Forward, HandOff, LastLookup, Request, read_slots, touched_blocks, written_slots
-from .tables import Fresh, Kept, Null, Private, Slots, Span
+from .tables import Fresh, Kept, Private, Slots, Span
 from .types import NULL_BLOCK, BlockId, Connector, GroupId, RequestId, Table
 
 
@@ -86,6 +86,8 @@ def _check_tables(case: Case, ask: Ask, seen: ev.Grant) -> list[Handed]:
     for g, (slots, table) in enumerate(zip(ask.slots, seen.table, strict=True)):
         case.require(c.TABLE_SHAPE, len(table), len(slots), f"slots of group {g}")
         for i, (slot, block) in enumerate(zip(slots, table, strict=False)):
+            if block == slot.block:
+                continue
             where = f"group {g}, slot {i}"
             if isinstance(slot, Fresh | Private):
                 if isinstance(slot, Private):
@@ -94,8 +96,7 @@ def _check_tables(case: Case, ask: Ask, seen: ev.Grant) -> list[Handed]:
             elif isinstance(slot, Kept) and slot.optional and block == NULL_BLOCK:
                 case.draft.drop(slot.block)
             else:
-                expected = NULL_BLOCK if isinstance(slot, Null) else slot.block
-                case.require(c.TABLE_SHAPE, block, expected, where)
+                case.require(c.TABLE_SHAPE, block, slot.block, where)
     return handed
 
 
@@ -119,10 +120,11 @@ def _check_copies(
     others = [pair for pair in seen.copies if pair[0] not in sources]
     if moves or others:
         case.require(c.COW_OWNER, sorted(source for source, _ in others), sorted(moves))
-    if others:
-        own = {block for table in ask.request.tables for block in table} - {NULL_BLOCK}
-        case.require(c.COPY_SOURCE, [source for source, _ in others], own)
-        case.mark("copy-on-write by owner")
+    if not others:
+        return []
+    own = {block for table in ask.request.tables for block in table} - {NULL_BLOCK}
+    case.require(c.COPY_SOURCE, [source for source, _ in others], own)
+    case.mark("copy-on-write by owner")
     groups = {block: GroupId(g) for g, table in enumerate(seen.table) for block in table}
     return [Handed(d, groups.get(s, GroupId(0)), Fresh(), s) for s, d in others]
 
@@ -233,9 +235,13 @@ def _check_worker(case: Case, forward: Forward, seen: ev.Grant) -> None:
     """Where the step reads or writes, the worker's table is the manager's."""
     slots = [(g, slot) for g, slot, _ in written_slots(case.config, forward)]
     slots += read_slots(case.config, forward)
-    for g, slot in slots:
-        here = forward.tables[g][slot] if slot < len(forward.tables[g]) else None
-        case.require(c.TABLE_WORKER, here, seen.table[g][slot], f"group {g}, slot {slot}")
+    ours, theirs = forward.tables, seen.table
+    apart = (
+        (g, slot) for g, slot in slots if ours[g][slot : slot + 1] != theirs[g][slot : slot + 1]
+    )
+    g, slot = next(apart, slots[0])
+    here = ours[g][slot] if slot < len(ours[g]) else None
+    case.require(c.TABLE_WORKER, here, theirs[g][slot], f"group {g}, slot {slot}")
 
 
 def _check_writes(case: Case, forward: Forward) -> None:

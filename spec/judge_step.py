@@ -32,6 +32,7 @@ from .state import (
     read_slots,
     written_slots,
 )
+from .tables import state_slot
 from .types import NULL_BLOCK, BlockId, Config, GroupId, RequestId, Step, align_down, ceil_div
 
 
@@ -103,7 +104,10 @@ def _pin(case: Case, name: RequestId, handed: tuple[tuple[GroupId, BlockId, int]
 
 
 def judge_end_step(case: Case, _: ev.EndStep, seen: ev.Dispatched) -> None:
-    """What was granted is dispatched; computed tokens advance before they are executed."""
+    """What was granted is dispatched; computed tokens advance before they are executed.
+
+    A block that a withdrawn grant took and gave up is none of the step's business any more.
+    """
     current = case.before.open
     assert current is not None
     number = current.work.number
@@ -111,7 +115,9 @@ def judge_end_step(case: Case, _: ev.EndStep, seen: ev.Dispatched) -> None:
     for forward in current.work.forwards:
         known = min(forward.end, len(forward.prefix))
         case.draft.update(forward.request, computed=known, last_step=number)
-    in_flight = (*case.before.in_flight, current.work)
+    taken = tuple(block for block in current.work.taken if block in case.before.refs)
+    work = replace(current.work, taken=taken)
+    in_flight = (*case.before.in_flight, work)
     case.draft.set(open=None, dispatched=number, in_flight=in_flight)
 
 
@@ -142,16 +148,17 @@ def judge_execute(case: Case, _: ev.Execute, __: ev.Done) -> None:
 
 def _not_null(case: Case, forward: Forward) -> None:
     slots = [(g, slot) for g, slot, _ in written_slots(case.config, forward)]
-    for g, slot in slots + read_slots(case.config, forward):
-        block = forward.tables[g][slot]
-        case.require(c.DATA_NULL, block, NULL_BLOCK, f"{forward.request}: group {g}, slot {slot}")
+    slots += read_slots(case.config, forward)
+    block, g, slot = min((forward.tables[g][slot], g, slot) for g, slot in slots)
+    case.require(c.DATA_NULL, block, NULL_BLOCK, f"{forward.request}: group {g}, slot {slot}")
 
 
 def _start_states(case: Case, forward: Forward) -> None:
     """Each recurrent state is read before any state of the step is written."""
-    for g, slot in read_slots(case.config, forward):
-        if not case.config.groups[g].recurrent:
+    for g, group in enumerate(case.config.groups):
+        if not group.recurrent or not forward.start:
             continue
+        slot = state_slot(group, forward.start)
         content = case.draft.content(forward.tables[g][slot])
         right = holds_state(content, forward.prefix, forward.start)
         observed = "its own state" if right else describe(content)
@@ -181,21 +188,25 @@ def _write(case: Case, forward: Forward) -> None:
 
 def _read(case: Case, forward: Forward) -> None:
     """In full groups every known position up to the chunk's end is read, after all writes."""
+    for g, group in enumerate(case.config.groups):
+        if not group.recurrent:
+            held = case.draft.contents
+            contents = [held.get(block, POISON) for block in forward.tables[g]]
+            observed, slot = _what_is_read(contents, forward, group.block_size)
+            where = f"{forward.request}: group {g}, slot {slot}"
+            case.require(c.DATA_READ, observed, "its own prefix", where)
+
+
+def _what_is_read(contents: list[Content], forward: Forward, block_size: int) -> tuple[str, int]:
+    """What a full group's blocks hold for a chunk; if not its own, then where first."""
     known = min(forward.end, len(forward.prefix))
-    for g, slot in read_slots(case.config, forward):
-        group = case.config.groups[g]
-        if group.recurrent:
-            continue
-        start = slot * group.block_size
-        content = case.draft.content(forward.tables[g][slot])
-        end = min(start + group.block_size, known)
-        foreign = first_foreign(content, forward.prefix, start, end)
-        if foreign is None:
-            observed = "its own prefix"
-        else:
-            observed = f"at position {foreign} {describe(content)}"
-        where = f"{forward.request}: group {g}, slot {slot}"
-        case.require(c.DATA_READ, observed, "its own prefix", where)
+    for slot in range(ceil_div(known, block_size)):
+        start = slot * block_size
+        end = min(start + block_size, known)
+        foreign = first_foreign(contents[slot], forward.prefix, start, end)
+        if foreign is not None:
+            return f"at position {foreign} {describe(contents[slot])}", slot
+    return "its own prefix", 0
 
 
 def _keep_promises(case: Case, changed: set[BlockId]) -> None:

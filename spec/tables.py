@@ -15,6 +15,11 @@ from .types import NULL_BLOCK, BlockId, Config, Group, Table, ceil_div
 class Null:
     """The null block: the position is not needed."""
 
+    @property
+    def block(self) -> BlockId:
+        """The null block."""
+        return NULL_BLOCK
+
 
 @dataclass(frozen=True, slots=True)
 class Kept:
@@ -30,6 +35,10 @@ class Fresh:
 
     external: bool = False
 
+    @property
+    def block(self) -> None:
+        """The target chooses."""
+
 
 @dataclass(frozen=True, slots=True)
 class Private:
@@ -37,8 +46,13 @@ class Private:
 
     source: BlockId
 
+    @property
+    def block(self) -> None:
+        """The target chooses."""
+
 
 Slot = Null | Kept | Fresh | Private
+NULL = Null()
 Slots = tuple[Slot, ...]
 
 
@@ -89,7 +103,7 @@ def first_recurrent(group: Group, hit: Table, has_state: bool, span: Span) -> Sl
     Only the state the chunk starts from and the one it ends with have blocks. With external tokens
     the local state is not needed either, unless the load fails: it may stay.
     """
-    slots: list[Slot] = [Null()] * max(ceil_div(span.end, group.block_size), len(hit))
+    slots: list[Slot] = [NULL] * max(ceil_div(span.end, group.block_size), len(hit))
     if has_state and span.external:
         slots[len(hit) - 1] = Kept(hit[-1], optional=True)
     elif has_state:
@@ -97,7 +111,7 @@ def first_recurrent(group: Group, hit: Table, has_state: bool, span: Span) -> Sl
         slots[len(hit) - 1] = Private(hit[-1]) if partial else Kept(hit[-1])
     if span.external:
         slots[state_slot(group, span.start)] = Fresh(external=True)
-    if span.new and slots[last := state_slot(group, span.end)] == Null():
+    if span.new and slots[last := state_slot(group, span.end)] == NULL:
         slots[last] = Fresh()
     return tuple(slots)
 
@@ -105,18 +119,17 @@ def first_recurrent(group: Group, hit: Table, has_state: bool, span: Span) -> Sl
 def next_full(config: Config, group: Group, table: Table, span: Span) -> Slots:
     """A full group's table at a later grant: what it has, and as many more as it needs."""
     more = full_slots(config, group, span) - len(table)
-    return (*(Kept(block) for block in table), *([Fresh()] * more))
+    return (*map(Kept, table), *([Fresh()] * more))
 
 
 def next_recurrent(group: Group, table: Table, span: Span) -> Slots:
     """A recurrent group's table at a later grant: states before the one it starts from go back."""
-    last = state_slot(group, span.end)
+    last, gone = state_slot(group, span.end), given_back(group, table, span.start)
     slots: list[Slot] = [
-        Null() if block == NULL_BLOCK or i in given_back(group, table, span.start) else Kept(block)
-        for i, block in enumerate(table)
+        NULL if block == NULL_BLOCK or i in gone else Kept(block) for i, block in enumerate(table)
     ]
-    slots += [Null()] * (last + 1 - len(slots))
-    if slots[last] == Null():
+    slots += [NULL] * (last + 1 - len(slots))
+    if slots[last] == NULL:
         slots[last] = Fresh()
     return tuple(slots)
 
@@ -144,4 +157,4 @@ def moved_tail(group: Group, table: Table, span: Span) -> BlockId | None:
 
 def taken(slots: Sequence[Slots]) -> int:
     """How many blocks these tables take from the pool, hits aside."""
-    return sum(isinstance(slot, Fresh | Private) for group in slots for slot in group)
+    return sum(slot.block is None for group in slots for slot in group)

@@ -1,0 +1,264 @@
+"""`kvspec check`: hold a target to the whole spec and say which clauses held.
+
+Three drivers share one ledger: every scenario, a short replay, the state machine. All of them run,
+whatever the others find; a scenario, the replay and the machine each stop at their first broken
+clause. A clause that several of them break is reported once, by the shortest trace, shrunk.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from hypothesis.errors import Flaky
+
+from kvspec.spec.case import Ledger
+from kvspec.spec.clauses import CLAUSES, Profile
+from kvspec.spec.types import Config, Group, GroupKind
+
+from . import report as rep
+from .errors import (
+    BadInput,
+    ClauseBroken,
+    KvspecError,
+    ScenarioFailed,
+    TargetHung,
+    TargetUnusable,
+)
+from .failure import FOLDER, Failure, Subject, find_subject, keep, shrunk
+from .machine import run_machine
+from .replay import replay_config, replay_workload
+from .scenarios import SCENARIOS, Scenario, Unsupported, run_scenario
+from .scheduler import Limits
+from .targets import Target
+from .workload import generated_workload, read_workload
+
+EXAMPLES = 1000
+"""Runs of the state machine: with these a check takes about a minute on two cores."""
+
+STEPS = 40
+"""Rules in a run of the state machine."""
+
+TRACE_VARIABLE, TRACE = "KVSPEC_TRACE", Path("../shared/traces/mooncake_conversation.jsonl")
+"""Where the public trace may be: in the file that this environment variable names, or there."""
+
+REQUESTS, BLOCKS, MAX_OUTPUT = 200, 256, 8
+"""How much of a workload is replayed: a second's worth, with a pool that is always short."""
+
+GRACE = 5.0
+"""Seconds of shrinking that are granted beyond the time limit."""
+
+PROBE = Config(num_blocks=4, hash_unit=1, groups=(Group(GroupKind.FULL, 1),), max_model_len=2)
+"""A cache that is configured only to hear what the target shows."""
+
+Log = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to check, and how much."""
+
+    target: str = "optimized"
+    profile: Profile | None = None
+    examples: int = EXAMPLES
+    max_seconds: float | None = None
+    seed: int = 0
+    failures: Path = FOLDER
+
+
+def check(options: Options, log: Log = lambda _: None) -> rep.Report:
+    """Run all drivers; whatever the target does comes back as a report."""
+    began = time.monotonic()
+    run = _Run(options, began, log)
+    try:
+        run.everything()
+    except (TargetUnusable, TargetHung) as error:
+        run.reason = str(error)
+    return replace(run.report(), seconds=round(time.monotonic() - began, 3))
+
+
+@dataclass
+class _Run:
+    """A check under way."""
+
+    options: Options
+    began: float
+    log: Log
+    ledger: Ledger = field(default_factory=Ledger)
+    scenarios: list[rep.ScenarioResult] = field(default_factory=list)
+    broken: dict[str, ClauseBroken] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+    subject: Subject | None = None
+    profile: Profile | None = None
+    events: int = 0
+    reason: str = ""
+
+    @property
+    def left(self) -> float | None:
+        """Seconds left, None without a limit."""
+        limit = self.options.max_seconds
+        return None if limit is None else max(self.began + limit - time.monotonic(), 0.0)
+
+    @property
+    def late(self) -> bool:
+        """Whether the time is used up."""
+        return self.left == 0.0
+
+    def everything(self) -> None:
+        """Find the target, run the drivers, shrink what they broke."""
+        self.subject = subject = find_subject(self.options.target, self.options.profile)
+        probe = Target(subject.target, subject.factory, PROBE)
+        self.profile = subject.profile or probe.profile
+        try:
+            for scenario in SCENARIOS.values():
+                self.log(f"scenario {scenario.id}")
+                self.scenarios.append(self.play(scenario, subject))
+            with self.catching():
+                self.replay(subject)
+            with self.catching():
+                self.explore(subject)
+        finally:
+            self.shrink_all(subject)
+
+    @contextmanager
+    def catching(self) -> Iterator[None]:
+        """Remember the broken clause, with the shortest trace for each, and go on."""
+        try:
+            yield
+        except ClauseBroken as broken:
+            self.events += len(broken.events)
+            clause = broken.violation.clause.id
+            known = self.broken.setdefault(clause, broken)
+            if len(broken.events) < len(known.events):
+                self.broken[clause] = broken
+
+    def play(self, scenario: Scenario, subject: Subject) -> rep.ScenarioResult:
+        """Run one scenario."""
+        result = rep.ScenarioResult(scenario.id, scenario.title, passed=False)
+        if self.late:
+            return replace(result, skipped="no time was left")
+        name, factory, profile = subject.target, subject.factory, subject.profile
+        try:
+            play = run_scenario(scenario, name, factory, profile=profile, ledger=self.ledger)
+        except Unsupported as unsupported:
+            return replace(result, skipped=str(unsupported))
+        except ClauseBroken as broken:
+            with self.catching():
+                raise
+            return replace(result, problem=f"broke {broken.violation.clause.id}")
+        except ScenarioFailed as failed:
+            self.events += len(failed.events)
+            return replace(result, problem=str(failed))
+        except KvspecError:
+            raise
+        except Exception as error:  # an answer that no clause is about led the scenario astray
+            return replace(result, problem=f"could not go on: {type(error).__name__}: {error}")
+        self.events += 1 + len(play.session.events)
+        return replace(result, passed=True)
+
+    def replay(self, subject: Subject) -> None:
+        """Replay the start of the public trace where it is at hand, else a generated workload."""
+        if self.late:
+            return
+        path = Path(os.environ.get(TRACE_VARIABLE) or TRACE)
+        at_hand = TRACE_VARIABLE in os.environ or path.is_file()
+        self.log(f"replay of {path if at_hand else 'a generated workload'}")
+        arrivals = (
+            read_workload(path, REQUESTS) if at_hand else generated_workload(self.options.seed)
+        )
+        totals = replay_workload(
+            arrivals,
+            subject.target,
+            subject.factory,
+            replay_config(blocks=BLOCKS),
+            Limits(max_output=MAX_OUTPUT),
+            profile=subject.profile,
+            ledger=self.ledger,
+        )
+        self.events += totals.events
+
+    def explore(self, subject: Subject) -> None:
+        """Run the state machine."""
+        if self.late:
+            return
+        self.log(f"state machine, {self.options.examples} examples")
+        try:
+            run = run_machine(
+                subject.target,
+                subject.factory,
+                profile=subject.profile,
+                ledger=self.ledger,
+                examples=self.options.examples,
+                steps=STEPS,
+                seed=self.options.seed,
+                max_seconds=self.left,
+            )
+        except Flaky as flaky:
+            raise _inside(flaky, subject) from flaky
+        self.events += run.events
+
+    def shrink_all(self, subject: Subject) -> None:
+        """Shrink what was broken, and keep it as files."""
+        left = self.left
+        until = None if left is None else time.monotonic() + max(left, GRACE)
+        for broken in self.broken.values():
+            self.log(f"shrinking {broken.violation.clause.id}")
+            failure = shrunk(broken, subject, until=until)
+            try:
+                failure = keep(failure, subject, self.options.failures)
+            except BadInput as error:
+                self.reason = f"the failure was not kept: {error}"
+            self.failures.append(failure)
+
+    def report(self) -> rep.Report:
+        """All that was found."""
+        failed = any(not s.passed and not s.skipped for s in self.scenarios)
+        verdict: rep.Verdict = "broken" if self.failures or failed else "conforms"
+        if verdict == "conforms" and not self.reason and not self.ledger.exercised:
+            self.reason = f"target {self.options.target}: nothing could be judged"
+        if verdict == "conforms" and self.reason:
+            verdict = "unusable"
+        return rep.Report(
+            target=self.options.target,
+            profile=self.profile.value if self.profile else "",
+            seed=self.options.seed,
+            verdict=verdict,
+            scenarios=tuple(self.scenarios),
+            clauses=tuple(self.clauses()),
+            witnesses=tuple(rep.Witness(*mark) for mark in sorted(self.ledger.marks.items())),
+            events=self.events,
+            violations=tuple(self.violations()),
+            reason=self.reason,
+        )
+
+    def violations(self) -> Iterator[rep.ViolationResult]:
+        """What was broken."""
+        for failure in self.failures:
+            assert self.subject is not None
+            yield rep.violation_result(failure, self.subject)
+
+    def clauses(self) -> Iterator[rep.ClauseResult]:
+        """How each clause fared."""
+        for clause in CLAUSES.values() if self.profile else ():
+            exercised, profile = self.ledger.exercised[clause.id], self.profile
+            reason = "" if exercised or not profile else rep.why_never(clause, profile)
+            yield rep.ClauseResult(clause.id, exercised, clause.id in self.broken, reason)
+
+
+def _inside(flaky: Flaky, subject: Subject) -> BaseException:
+    """The broken clause inside a failure that did not repeat, or that it is of no use."""
+    pending: list[BaseException] = [flaky]
+    while pending:
+        error = pending.pop()
+        if isinstance(error, ClauseBroken):
+            return error
+        if isinstance(error, BaseExceptionGroup):
+            pending += error.exceptions
+    return TargetUnusable(
+        f"target {subject.target}: it answers differently when the same events are sent again; "
+        "it must depend on nothing else"
+    )

@@ -1,0 +1,174 @@
+"""The command line: `kvspec check` and `kvspec replay`.
+
+Exit status: 0 conforms; 1 a clause is broken; 2 the command, the input or the target could not be
+used. The last line on standard output is a one-line verdict; errors are one line on standard error.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from typer.core import TyperGroup
+
+from kvspec.spec.clauses import Profile
+
+from . import check as checks
+from . import report as rep
+from .errors import BadInput, KvspecError, TargetHung
+from .failure import FOLDER
+from .files import require_folder, require_writable, write_whole
+
+UNUSABLE, INTERRUPTED = 2, 130
+"""Exit statuses besides those of a verdict."""
+
+
+class _Commands(TyperGroup):
+    """Ends every command with a verdict line and an exit status, whatever happened in it."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run a command line."""
+        try:
+            status = super().main(
+                args, prog_name, complete_var, False, windows_expand_args, **extra
+            )
+        except (KvspecError, TargetHung) as error:
+            status = _unusable(str(error))
+        except (KeyboardInterrupt, typer.Abort):
+            print("unusable: interrupted before a verdict")
+            status = INTERRUPTED
+        except BrokenPipeError:  # whoever read our output is gone
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            status = UNUSABLE
+        except Exception as error:
+            status = _unusable(_usage(error) or _internal(error))
+        if not standalone_mode:
+            return status
+        sys.exit(status or 0)
+
+
+def _unusable(reason: str) -> int:
+    reason = " ".join(reason.split())
+    print(f"kvspec: {reason}", file=sys.stderr)
+    print(f"unusable: {reason}", flush=True)
+    return UNUSABLE
+
+
+def _usage(error: Exception) -> str:
+    """What typer says of a command line that it cannot read, or nothing."""
+    told = getattr(error, "format_message", None)
+    return f"{told()} (see kvspec --help)" if told else ""
+
+
+def _internal(error: Exception) -> str:
+    traceback.print_exception(error)
+    return f"an error in kvspec itself, please report it: {type(error).__name__}: {error}"
+
+
+app = typer.Typer(
+    cls=_Commands,
+    no_args_is_help=False,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Hold a paged KV-cache with prefix sharing to its executable specification.",
+)
+
+
+def main() -> None:
+    """Run the command line of this process."""
+    app()
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"kvspec {rep.VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def kvspec(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")
+    ] = False,
+) -> None:
+    """Hold a paged KV-cache with prefix sharing to its executable specification."""
+
+
+TargetOption = Annotated[
+    str, typer.Option(help="optimized, reference, or package.module:factory.", metavar="T")
+]
+ProfileOption = Annotated[
+    Profile | None,
+    typer.Option(help="What to hold it to; by default all that the target shows."),
+]
+
+
+@app.command()
+def check(
+    target: TargetOption = "optimized",
+    profile: ProfileOption = None,
+    examples: Annotated[int, typer.Option(min=1, help="Runs of the machine.")] = checks.EXAMPLES,
+    max_seconds: Annotated[float | None, typer.Option(help="Stop after this long.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed, the same check.")] = 0,
+    json: Annotated[Path | None, typer.Option(help="Write the report as JSON.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write the report as JUnit XML.")] = None,
+    failures: Annotated[Path, typer.Option(help="Where failures are kept.")] = FOLDER,
+) -> int:
+    """Hold a target to every clause: scenarios, a short replay, the state machine."""
+    if max_seconds is not None and not (max_seconds > 0 and math.isfinite(max_seconds)):
+        raise BadInput(f"--max-seconds must be a number above 0, got {max_seconds}")
+    for option, path in (("--json", json), ("--junit", junit)):
+        if path is not None:
+            require_writable(option, path)
+    require_folder("--failures", failures)
+    options = checks.Options(target, profile, examples, max_seconds, seed, failures)
+    with _status() as log:
+        report = checks.check(options, log)
+    if json is not None:
+        write_whole(json, rep.as_json(report))
+    if junit is not None:
+        write_whole(junit, rep.as_junit(report))
+    rep.show(report, _console())
+    if report.verdict == "unusable":
+        return _unusable(report.reason)
+    print(rep.verdict_line(report), flush=True)
+    return report.status
+
+
+def _console() -> Console:
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = 100
+    return console
+
+
+@contextmanager
+def _status() -> Iterator[Any]:
+    """Where a terminal shows what is being done."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    with console.status("kvspec") as status:
+        yield status.update
+
+
+if __name__ == "__main__":
+    main()

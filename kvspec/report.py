@@ -1,0 +1,251 @@
+"""What a check found: as data, as JSON of a stable form, as JUnit XML, and as tables.
+
+Fields of the JSON may be added, never renamed (design section 8).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from itertools import groupby
+from typing import Any, Literal
+from xml.etree import ElementTree as ET
+
+import msgspec
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from kvspec.spec.clauses import CLAUSES, Clause, Profile
+
+from .failure import Failure, Subject, replay_command, say, tell
+
+VERSION = version("kvspec")
+
+Verdict = Literal["conforms", "broken", "unusable"]
+EXIT: dict[Verdict, int] = {"conforms": 0, "broken": 1, "unusable": 2}
+"""The exit status of each verdict."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioResult:
+    """One scenario: passed, skipped for a reason, or neither and then with what was wrong."""
+
+    id: str
+    title: str
+    passed: bool
+    skipped: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClauseResult:
+    """One clause: how often it could have failed, and whether it did; why it never could."""
+
+    id: str
+    exercised: int
+    broken: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A rare branch, and how often it was taken."""
+
+    id: str
+    seen: int
+
+
+@dataclass(frozen=True, slots=True)
+class ViolationResult:
+    """A broken clause; `trace` and `test` are files, `replay` a command, `text` the whole story."""
+
+    clause: str
+    statement: str
+    step: int
+    observed: str
+    allowed: str
+    trace: str
+    replay: str
+    test: str = ""
+    text: str = ""
+
+
+def violation_result(failure: Failure, subject: Subject) -> ViolationResult:
+    """A failure as a report has it."""
+    violation = failure.violation
+    return ViolationResult(
+        clause=violation.clause.id,
+        statement=violation.clause.statement,
+        step=failure.step,
+        observed=say(violation.observed),
+        allowed=say(violation.allowed),
+        trace=str(failure.trace or ""),
+        replay=replay_command(failure, subject),
+        test=str(failure.test or ""),
+        text=tell(failure, subject),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A whole check. `reason` says why it is unusable, or why it ended early."""
+
+    target: str
+    profile: str
+    seed: int
+    verdict: Verdict
+    scenarios: tuple[ScenarioResult, ...] = ()
+    clauses: tuple[ClauseResult, ...] = ()
+    witnesses: tuple[Witness, ...] = ()
+    events: int = 0
+    seconds: float = 0.0
+    violations: tuple[ViolationResult, ...] = ()
+    reason: str = ""
+
+    @property
+    def status(self) -> int:
+        """The exit status."""
+        return EXIT[self.verdict]
+
+    @property
+    def failed_scenarios(self) -> list[ScenarioResult]:
+        """Scenarios that did not pass and were not skipped."""
+        return [s for s in self.scenarios if not s.passed and not s.skipped]
+
+
+def verdict_line(report: Report) -> str:
+    """The verdict in one line: the last thing that a check prints."""
+    if report.verdict == "unusable":
+        return f"unusable: {report.reason}"
+    who = f"{report.target} "
+    if report.verdict == "broken":
+        scenarios = [f"scenario {s.id}" for s in report.failed_scenarios]
+        clauses = [v.clause for v in report.violations]
+        return f"{who}is broken: {', '.join(clauses or scenarios)}"
+    covered = [c for c in report.clauses if not _uncovered(report, CLAUSES[c.id])]
+    exercised = sum(c.exercised > 0 for c in covered)
+    passed, of = sum(s.passed for s in report.scenarios), len(report.scenarios)
+    return (
+        f"{who}conforms ({report.profile}): {exercised} of {len(covered)} clauses exercised, "
+        f"{passed if passed == of else f'{passed} of {of}'} scenarios, "
+        f"{report.events:,} events, seed {report.seed}"
+    )
+
+
+def _uncovered(report: Report, clause: Clause) -> bool:
+    return bool(report.profile) and not Profile(report.profile).covers(clause.profile)
+
+
+def why_never(clause: Clause, profile: Profile) -> str:
+    """Why a clause was never exercised, as far as that is known."""
+    if not profile.covers(clause.profile):
+        return f"needs the {clause.profile.value} profile, this is {profile.value}"
+    return "no run reached a state in which it could have failed"
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def as_json(report: Report) -> str:
+    """The report in the JSON form of design section 8, what was added to it last in each object."""
+    return json_text(asdict(report))
+
+
+def json_text(data: dict[str, Any]) -> str:
+    """A report as JSON text, beginning with our version."""
+    encoded = msgspec.json.encode({"kvspec": VERSION, **data})
+    return msgspec.json.format(encoded, indent=2).decode() + "\n"
+
+
+def as_junit(report: Report) -> str:
+    """The report as JUnit XML: a test case for each scenario and each clause."""
+    suite = ET.Element("testsuite", name=_clean(f"kvspec check {report.target}"))
+    told = {v.clause: v for v in report.violations}
+    for scenario in report.scenarios:
+        case = _case(suite, "kvspec.scenarios", f"{scenario.id} {scenario.title}")
+        if scenario.skipped:
+            ET.SubElement(case, "skipped", message=_clean(scenario.skipped))
+        elif not scenario.passed:
+            ET.SubElement(case, "failure", message=_clean(scenario.problem))
+    for clause in report.clauses:
+        case = _case(suite, "kvspec.clauses", clause.id)
+        if clause.broken:
+            found = told.get(clause.id)
+            failure = ET.SubElement(case, "failure", message=CLAUSES[clause.id].statement)
+            failure.text = _clean(found.text) if found else None
+        elif not clause.exercised:
+            ET.SubElement(case, "skipped", message=f"never exercised: {clause.reason}")
+    if report.verdict == "unusable":
+        case = _case(suite, "kvspec", "target")
+        ET.SubElement(case, "error", message=_clean(report.reason))
+    for name, tag in (
+        ("tests", "testcase"),
+        ("failures", "failure"),
+        ("errors", "error"),
+        ("skipped", "skipped"),
+    ):
+        suite.set(name, str(len(list(suite.iter(tag)))))
+    suite.set("time", f"{report.seconds:.3f}")
+    root = ET.Element("testsuites")
+    root.append(suite)
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _case(suite: ET.Element, classname: str, name: str) -> ET.Element:
+    return ET.SubElement(suite, "testcase", classname=classname, name=name)
+
+
+def _clean(text: str) -> str:
+    """The text without what XML 1.0 cannot hold."""
+    return re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "?", text)
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def show(report: Report, console: Console) -> None:
+    """Print the tables and the failures; the verdict line is left to the caller."""
+    if report.clauses:
+        console.print(_clause_table(report))
+    for line in _scenario_lines(report):
+        console.print(line, markup=False, highlight=False)
+    for violation in report.violations:
+        console.print(f"\n{violation.text}\n", markup=False, highlight=False, soft_wrap=True)
+    if report.reason and report.verdict != "unusable":
+        console.print(f"ended early: {report.reason}", markup=False, soft_wrap=True)
+
+
+def _clause_table(report: Report) -> Table:
+    table = Table(box=SIMPLE, pad_edge=False, show_edge=False)
+    table.add_column("clause", no_wrap=True)
+    table.add_column("exercised", justify="right")
+    table.add_column("result")
+    for _, family in groupby(report.clauses, key=lambda c: CLAUSES[c.id].family):
+        for clause in family:
+            table.add_row(clause.id, f"{clause.exercised:,}", _result(clause))
+        table.add_section()
+    return table
+
+
+def _result(clause: ClauseResult) -> str:
+    if clause.broken:
+        return f"[bold red]BROKEN[/] {CLAUSES[clause.id].statement}"
+    if not clause.exercised:
+        return f"[yellow]not exercised[/] {clause.reason}"
+    return "[green]held[/]"
+
+
+def _scenario_lines(report: Report) -> Iterator[str]:
+    if not report.scenarios:
+        return
+    passed = sum(s.passed for s in report.scenarios)
+    yield f"\nscenarios: {passed} of {len(report.scenarios)} passed"
+    for scenario in report.scenarios:
+        if scenario.skipped:
+            yield f"  {scenario.id} skipped: {scenario.skipped}"
+        elif not scenario.passed:
+            yield f"  {scenario.id} FAILED ({scenario.title}): {scenario.problem}"

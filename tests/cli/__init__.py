@@ -1,0 +1,1 @@
+"""The command line, and what it is made of: shrinking, failures, reports."""
