@@ -34,6 +34,7 @@ from .machine import run_machine
 from .replay import replay_config, replay_workload
 from .scenarios import SCENARIOS, Scenario, Unsupported, run_scenario
 from .scheduler import Limits
+from .shrink import run_events
 from .targets import Target
 from .workload import generated_workload, read_workload
 
@@ -170,15 +171,18 @@ class _Run:
         arrivals = (
             read_workload(path, REQUESTS) if at_hand else generated_workload(self.options.seed)
         )
-        totals = replay_workload(
-            arrivals,
-            subject.target,
-            subject.factory,
-            replay_config(blocks=BLOCKS),
-            Limits(max_output=MAX_OUTPUT),
-            profile=subject.profile,
-            ledger=self.ledger,
-        )
+        try:
+            totals = replay_workload(
+                arrivals,
+                subject.target,
+                subject.factory,
+                replay_config(blocks=BLOCKS),
+                Limits(max_output=MAX_OUTPUT),
+                profile=subject.profile,
+                ledger=self.ledger,
+            )
+        except ClauseBroken as broken:
+            raise _root(broken, subject) from broken
         self.events += totals.events
 
     def explore(self, subject: Subject) -> None:
@@ -247,6 +251,17 @@ class _Run:
             exercised, profile = self.ledger.exercised[clause.id], self.profile
             reason = "" if exercised or not profile else rep.why_never(clause, profile)
             yield rep.ClauseResult(clause.id, exercised, clause.id in self.broken, reason)
+
+
+def _root(broken: ClauseBroken, subject: Subject) -> ClauseBroken:
+    """What a replay broke first: seen earlier when the books are shown after every event."""
+    try:
+        run_events(subject.target, subject.factory, subject.profile, broken.events)
+    except ClauseBroken as earlier:
+        return earlier
+    except KvspecError:
+        pass
+    return broken
 
 
 def _inside(flaky: Flaky, subject: Subject) -> BaseException:
