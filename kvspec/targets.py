@@ -30,6 +30,9 @@ Factory = Callable[[], Any]
 TIME_LIMIT = 10.0
 """Seconds that a target may take to answer one event."""
 
+ESSENTIAL = ("submit", "begin_step", "allocate", "end_step", "execute", "process", "finish")
+"""Events without which nothing can be judged: a target cannot lack them."""
+
 _FIELDS = {kind: tuple(f.name for f in fields(kind)) for kind in ev.ANSWERS if kind is not Config}
 
 
@@ -61,6 +64,13 @@ class Target:
             raise TargetUnusable(
                 f"target {name}: configure says it shows {sorted(unknown)}; "
                 f"what can be shown is {', '.join(ev.SHOWABLE)}"
+            )
+        needed = set(self.capabilities.lacks) & set(ESSENTIAL)
+        unknown = set(self.capabilities.lacks) - set(ev.EVENT_NAMES.values())
+        if needed or unknown:
+            raise TargetUnusable(
+                f"target {name}: configure says it lacks {sorted(needed or unknown)}; "
+                f"{'nothing can be judged without' if needed else 'there is no such event'}"
             )
 
     @property
