@@ -15,7 +15,7 @@ import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 import msgspec
 from msgspec import Meta
@@ -104,7 +104,7 @@ def _arrival(data: object, where: str) -> Arrival:
     try:
         line = msgspec.convert(data, _Line)
     except msgspec.ValidationError as error:
-        raise BadInput(f"{where}: {_explain(str(error))}") from None
+        raise BadInput(f"{where}: {_explain(str(error), data)}") from None
     expected = ceil_div(line.input_length, TRACE_BLOCK)
     if len(line.hash_ids) != expected:
         raise BadInput(
@@ -118,9 +118,13 @@ def _fields() -> tuple[str, ...]:
     return _Line.__struct_fields__
 
 
-def _explain(text: str) -> str:
-    """The field first, then what was expected of it."""
+def _explain(text: str, data: dict[str, Any]) -> str:
+    """The field first, then what was expected of it, then what was found."""
     what, _, path = text.replace("`", "").partition(" - at $.")
+    if "got" not in what:
+        field, _, index = path.removesuffix("]").partition("[")
+        found = data[field][int(index)] if index else data[field]
+        what += f", got {str(found)[:40]}"
     return f"{path}: {what[:1].lower()}{what[1:]}"
 
 
