@@ -18,7 +18,6 @@ from hypothesis.errors import Flaky
 
 from kvspec.spec.case import Ledger
 from kvspec.spec.clauses import CLAUSES, Profile
-from kvspec.spec.types import Config, Group, GroupKind
 
 from . import report as rep
 from .errors import (
@@ -29,12 +28,12 @@ from .errors import (
     TargetHung,
     TargetUnusable,
 )
-from .failure import FOLDER, Failure, Subject, find_subject, keep, shrunk
+from .failure import FOLDER, Failure, Subject, find_subject, keep, run_again, shrunk
 from .machine import run_machine
+from .recorded import NEEDED, probe_target
 from .replay import replay_config, replay_workload
 from .scenarios import SCENARIOS, Scenario, Unsupported, run_scenario
 from .scheduler import Limits
-from .shrink import run_events
 from .targets import Target
 from .workload import generated_workload, read_workload
 
@@ -52,9 +51,6 @@ REQUESTS, BLOCKS, MAX_OUTPUT = 200, 256, 8
 
 GRACE = 5.0
 """Seconds of shrinking that are granted beyond the time limit."""
-
-PROBE = Config(num_blocks=4, hash_unit=1, groups=(Group(GroupKind.FULL, 1),), max_model_len=2)
-"""A cache that is configured only to hear what the target shows."""
 
 Log = Callable[[str], None]
 
@@ -95,6 +91,7 @@ class _Run:
     failures: list[Failure] = field(default_factory=list)
     subject: Subject | None = None
     profile: Profile | None = None
+    replayed: str = ""
     events: int = 0
     reason: str = ""
 
@@ -112,14 +109,14 @@ class _Run:
     def everything(self) -> None:
         """Find the target, run the drivers, shrink what they broke."""
         self.subject = subject = find_subject(self.options.target, self.options.profile)
-        probe = Target(subject.target, subject.factory, PROBE)
+        probe = probe_target(subject)
         self.profile = subject.profile or probe.profile
         try:
             for scenario in SCENARIOS.values():
                 self.log(f"scenario {scenario.id}")
                 self.scenarios.append(self.play(scenario, subject))
             with self.catching():
-                self.replay(subject)
+                self.replay(subject, probe)
             with self.catching():
                 self.explore(subject)
         finally:
@@ -161,16 +158,22 @@ class _Run:
         self.events += 1 + len(play.session.events)
         return replace(result, passed=True)
 
-    def replay(self, subject: Subject) -> None:
+    def replay(self, subject: Subject, probe: Target) -> None:
         """Replay the start of the public trace where it is at hand, else a generated workload."""
-        if self.late:
+        if missing := [name for name in NEEDED if name in probe.capabilities.lacks]:
+            self.replayed = f"skipped: the target does not take {', '.join(missing)}"
+        elif self.late:
+            self.replayed = "skipped: no time was left"
+        if self.replayed:
             return
         path = Path(os.environ.get(TRACE_VARIABLE) or TRACE)
-        at_hand = TRACE_VARIABLE in os.environ or path.is_file()
-        self.log(f"replay of {path if at_hand else 'a generated workload'}")
-        arrivals = (
-            read_workload(path, REQUESTS) if at_hand else generated_workload(self.options.seed)
-        )
+        if TRACE_VARIABLE in os.environ or path.is_file():
+            arrivals = list(read_workload(path, REQUESTS))
+            self.replayed = f"{len(arrivals)} requests of {path}"
+        else:
+            arrivals = generated_workload(self.options.seed)
+            self.replayed = f"{len(arrivals)} generated requests"
+        self.log(f"replay of {self.replayed}")
         try:
             totals = replay_workload(
                 arrivals,
@@ -181,8 +184,8 @@ class _Run:
                 profile=subject.profile,
                 ledger=self.ledger,
             )
-        except ClauseBroken as broken:
-            raise _root(broken, subject) from broken
+        except ClauseBroken as broken:  # the books are shown rarely here: find what broke first
+            raise run_again(subject, broken.events) or broken from broken
         self.events += totals.events
 
     def explore(self, subject: Subject) -> None:
@@ -209,8 +212,8 @@ class _Run:
         """Shrink what was broken, and keep it as files."""
         left = self.left
         until = None if left is None else time.monotonic() + max(left, GRACE)
-        for broken in self.broken.values():
-            self.log(f"shrinking {broken.violation.clause.id}")
+        for clause, broken in self.broken.items():
+            self.log(f"shrinking {clause}")
             failure = shrunk(broken, subject, until=until)
             try:
                 failure = keep(failure, subject, self.options.failures)
@@ -234,6 +237,7 @@ class _Run:
             scenarios=tuple(self.scenarios),
             clauses=tuple(self.clauses()),
             witnesses=tuple(rep.Witness(*mark) for mark in sorted(self.ledger.marks.items())),
+            replay=self.replayed,
             events=self.events,
             violations=tuple(self.violations()),
             reason=self.reason,
@@ -251,17 +255,6 @@ class _Run:
             exercised, profile = self.ledger.exercised[clause.id], self.profile
             reason = "" if exercised or not profile else rep.why_never(clause, profile)
             yield rep.ClauseResult(clause.id, exercised, clause.id in self.broken, reason)
-
-
-def _root(broken: ClauseBroken, subject: Subject) -> ClauseBroken:
-    """What a replay broke first: seen earlier when the books are shown after every event."""
-    try:
-        run_events(subject.target, subject.factory, subject.profile, broken.events)
-    except ClauseBroken as earlier:
-        return earlier
-    except KvspecError:
-        pass
-    return broken
 
 
 def _inside(flaky: Flaky, subject: Subject) -> BaseException:

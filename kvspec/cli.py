@@ -17,14 +17,16 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress
 from typer.core import TyperGroup
 
 from kvspec.spec.clauses import Profile
 
 from . import check as checks
+from . import replays
 from . import report as rep
 from .errors import BadInput, KvspecError, TargetHung
-from .failure import FOLDER
+from .failure import FOLDER, find_subject
 from .files import require_folder, require_writable, write_whole
 
 UNUSABLE, INTERRUPTED = 2, 130
@@ -51,13 +53,14 @@ class _Commands(TyperGroup):
         except (KvspecError, TargetHung) as error:
             status = _unusable(str(error))
         except (KeyboardInterrupt, typer.Abort):
-            print("unusable: interrupted before a verdict")
             status = INTERRUPTED
         except BrokenPipeError:  # whoever read our output is gone
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             status = UNUSABLE
         except Exception as error:
             status = _unusable(_usage(error) or _internal(error))
+        if status == INTERRUPTED:
+            print("unusable: interrupted before a verdict", flush=True)
         if not standalone_mode:
             return status
         sys.exit(status or 0)
@@ -124,7 +127,9 @@ ProfileOption = Annotated[
 def check(
     target: TargetOption = "optimized",
     profile: ProfileOption = None,
-    examples: Annotated[int, typer.Option(min=1, help="Runs of the machine.")] = checks.EXAMPLES,
+    examples: Annotated[
+        int, typer.Option(min=1, max=10**6, help="Runs of the machine.")
+    ] = checks.EXAMPLES,
     max_seconds: Annotated[float | None, typer.Option(help="Stop after this long.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="The same seed, the same check.")] = 0,
     json: Annotated[Path | None, typer.Option(help="Write the report as JSON.")] = None,
@@ -150,6 +155,62 @@ def check(
         return _unusable(report.reason)
     print(rep.verdict_line(report), flush=True)
     return report.status
+
+
+@app.command()
+def replay(
+    trace: Annotated[Path, typer.Argument(help="A workload trace or a recorded event trace.")],
+    target: TargetOption = "optimized",
+    profile: ProfileOption = None,
+    blocks: Annotated[int | None, typer.Option(min=2, help="Size of the pool.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only so many lines.")] = None,
+    judge: Annotated[bool, typer.Option(help="Judge each answer.")] = True,
+    groups: Annotated[str | None, typer.Option(help="KIND:SIZE,... of a workload's cache.")] = None,
+    hash_unit: Annotated[int | None, typer.Option(min=1, help="Tokens of a digest.")] = None,
+    max_output: Annotated[int | None, typer.Option(min=0, help="Cap on sampled tokens.")] = None,
+    token_budget: Annotated[int | None, typer.Option(min=1, help="Tokens of a step.")] = None,
+    max_running: Annotated[int | None, typer.Option(min=1, help="Requests of a step.")] = None,
+    snapshot_every: Annotated[int | None, typer.Option(min=1, help="Steps (events).")] = None,
+    json: Annotated[Path | None, typer.Option(help="Write the report as JSON.")] = None,
+    failures: Annotated[Path, typer.Option(help="Where failures are kept.")] = FOLDER,
+) -> int:
+    """Replay a workload through a scheduler, or recorded events, and judge each answer."""
+    if json is not None:
+        require_writable("--json", json)
+    require_folder("--failures", failures)
+    limits = {"max_output": max_output, "token_budget": token_budget, "max_running": max_running}
+    asked = replays.Asked(
+        trace=trace,
+        subject=find_subject(target, profile),
+        blocks=blocks,
+        limit=limit,
+        judged=judge,
+        groups=groups,
+        hash_unit=hash_unit,
+        limits={name: value for name, value in limits.items() if value is not None},
+        snapshot_every=snapshot_every,
+        failures=failures,
+    )
+    with _progress() as progress:
+        report = replays.replay(asked, progress)
+    if json is not None:
+        write_whole(json, rep.replay_json(report))
+    rep.show_replay(report, _console())
+    print(rep.replay_line(report), flush=True)
+    return 1 if report.violations else 0
+
+
+@contextmanager
+def _progress() -> Iterator[replays.Progress]:
+    """A bar on standard error, where that is a terminal."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda done, total: None
+        return
+    columns = (*Progress.get_default_columns(), MofNCompleteColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("replay", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _console() -> Console:

@@ -81,13 +81,14 @@ def shrunk(broken: ClauseBroken, subject: Subject, *, until: float | None = None
 
     events = shrink(broken.events, in_time)
     for candidate in dict.fromkeys((events, broken.events)):
-        again = _again(subject, candidate)
+        again = run_again(subject, candidate)
         if again is not None and again.violation.clause.id == clause:
             return Failure(again.violation, again.events, again.observations)
     return Failure(broken.violation, broken.events, broken.observations, repeats=False)
 
 
-def _again(subject: Subject, events: Events) -> ClauseBroken | None:
+def run_again(subject: Subject, events: Events) -> ClauseBroken | None:
+    """What a trace breaks with a snapshot after each event: at times nearer to the cause."""
     try:
         run_events(subject.target, subject.factory, subject.profile, events)
     except ClauseBroken as broken:

@@ -6,19 +6,28 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from kvspec.reference.worker import page_bytes
 from kvspec.spec import events as ev
 from kvspec.spec.case import Ledger
-from kvspec.spec.types import Config, InvalidInput
+from kvspec.spec.types import Config, Group, GroupKind, InvalidInput
 
 from .errors import BadInput
 from .failure import Subject
 from .files import AnyPath, read_lines
 from .replay import Totals
 from .session import Session
+from .shrink import moves_bytes
+from .targets import Target
 
-MOST_BYTES = 2**28
-"""Bytes of pool memory up to which a replay moves bytes too; above, only control is judged."""
+NEEDED = ("lookup", "take_copies", "release_retained", "append", "preempt")
+"""Events that the replay of a workload cannot do without, beside those that nothing can."""
+
+PROBE = Config(num_blocks=4, hash_unit=1, groups=(Group(GroupKind.FULL, 1),), max_model_len=2)
+"""A cache that is configured only to hear what the target shows and lacks."""
+
+
+def probe_target(subject: Subject) -> Target:
+    """The target, configured once. Raises `TargetUnusable`."""
+    return Target(subject.target, subject.factory, PROBE)
 
 
 @dataclass(slots=True)
@@ -89,7 +98,7 @@ def replay_recorded(
         ledger=ledger,
         judged=judged,
         snapshots=snapshot_every == 1,
-        moves_bytes=judged and config.num_blocks * page_bytes(config) <= MOST_BYTES,
+        moves_bytes=judged and moves_bytes(config),
     )
     counts, hit = _Counts(), 0
     for number, event in enumerate(events[1:], start=2):

@@ -21,6 +21,7 @@ from rich.table import Table
 from kvspec.spec.clauses import CLAUSES, Clause, Profile
 
 from .failure import Failure, Subject, replay_command, say, tell
+from .replay import Totals
 
 VERSION = version("kvspec")
 
@@ -90,8 +91,26 @@ def violation_result(failure: Failure, subject: Subject) -> ViolationResult:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplayReport:
+    """A replay; `evictions` are None where not judged, `verdict` says "not judged" then."""
+
+    target: str
+    profile: str
+    trace: str
+    verdict: Verdict | Literal["not judged"]
+    totals: Totals | None = None
+    seconds: float = 0.0
+    violations: tuple[ViolationResult, ...] = ()
+
+    @property
+    def rate(self) -> float:
+        """Events per second."""
+        return self.totals.events / self.seconds if self.totals and self.seconds else 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
-    """A whole check. `reason` says why it is unusable, or why it ended early."""
+    """A whole check. `replay` says what was, `reason` why it is unusable or ended early."""
 
     target: str
     profile: str
@@ -103,6 +122,7 @@ class Report:
     events: int = 0
     seconds: float = 0.0
     violations: tuple[ViolationResult, ...] = ()
+    replay: str = ""
     reason: str = ""
 
     @property
@@ -135,6 +155,18 @@ def verdict_line(report: Report) -> str:
     )
 
 
+def replay_line(report: ReplayReport) -> str:
+    """The verdict on a replay, in one line."""
+    if report.violations:
+        return f"{report.target} is broken: {', '.join(v.clause for v in report.violations)}"
+    assert report.totals is not None
+    did = "conforms" if report.totals.judged else "not judged"
+    return (
+        f"{report.target} {did} ({report.profile}): {report.totals.requests:,} requests, "
+        f"hit rate {report.totals.hit_rate:.1%}, {report.totals.events:,} events"
+    )
+
+
 def _uncovered(report: Report, clause: Clause) -> bool:
     return bool(report.profile) and not Profile(report.profile).covers(clause.profile)
 
@@ -152,6 +184,16 @@ def why_never(clause: Clause, profile: Profile) -> str:
 def as_json(report: Report) -> str:
     """The report in the JSON form of design section 8, what was added to it last in each object."""
     return json_text(asdict(report))
+
+
+def replay_json(report: ReplayReport) -> str:
+    """The report of a replay as JSON."""
+    data = asdict(report)
+    totals = data.pop("totals") or {}
+    violations = data.pop("violations")
+    if report.totals is not None:
+        totals["hit_rate"] = report.totals.hit_rate
+    return json_text({**data, "events_per_second": report.rate, **totals, "violations": violations})
 
 
 def json_text(data: dict[str, Any]) -> str:
@@ -249,3 +291,25 @@ def _scenario_lines(report: Report) -> Iterator[str]:
             yield f"  {scenario.id} skipped: {scenario.skipped}"
         elif not scenario.passed:
             yield f"  {scenario.id} FAILED ({scenario.title}): {scenario.problem}"
+    if report.replay:
+        yield f"replay: {report.replay}"
+
+
+def show_replay(report: ReplayReport, console: Console) -> None:
+    """Print what a replay came to; the verdict line is left to the caller."""
+    totals = report.totals
+    if totals is not None:
+        table = Table(box=None, pad_edge=False, show_header=False)
+        table.add_column()
+        table.add_column(justify="right")
+        for name in ("requests", "prompt_tokens", "hit_tokens", "output_tokens", "steps"):
+            table.add_row(name.replace("_", " "), f"{getattr(totals, name):,}")
+        table.add_row("hit rate", f"{totals.hit_rate:.2%}")
+        for name in ("evictions", "copies", "refusals", "preemptions", "infeasible", "events"):
+            value = getattr(totals, name)
+            table.add_row(name, "not judged" if value is None else f"{value:,}")
+        judged = "judged events per second" if totals.judged else "events per second"
+        table.add_row(judged, f"{report.rate:,.0f}")
+        console.print(table)
+    for violation in report.violations:
+        console.print(f"\n{violation.text}\n", markup=False, highlight=False, soft_wrap=True)

@@ -8,16 +8,26 @@ event that may not be sent after what was taken out is fitted or left out too, s
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, fields, replace
 from typing import Any
 
+from kvspec.reference.worker import page_bytes
 from kvspec.spec import events as ev
 from kvspec.spec.admit import why_not
 from kvspec.spec.case import Violation
 from kvspec.spec.clauses import DATA_BYTES, Profile
 from kvspec.spec.state import State
-from kvspec.spec.types import Config, Connector, Group, InvalidInput, RequestId, Token
+from kvspec.spec.types import (
+    Config,
+    Connector,
+    Group,
+    InvalidInput,
+    RequestId,
+    Token,
+    ceil_div,
+)
 
 from .codec import trace_text
 from .errors import ClauseBroken, TargetHung, TargetUnusable
@@ -29,9 +39,17 @@ StillFails = Callable[[Events], Events | None]
 """Runs a candidate: the events up to where it fails in the same way, or None."""
 
 BUDGET = 150_000
-"""How many events the candidates of one shrinking may feed in all: some 40 seconds at the most."""
+"""What the candidates of one shrinking may cost in all: some 40 seconds at the most."""
+
+MOST_BYTES = 2**28
+"""Bytes of pool memory up to which a trace run again moves bytes; above, the rest is judged."""
 
 # --- running a trace again ------------------------------------------------------------------------
+
+
+def moves_bytes(config: Config) -> bool:
+    """Whether the pool is small enough to be held as bytes."""
+    return config.num_blocks * page_bytes(config) <= MOST_BYTES
 
 
 def run_events(name: str, factory: Factory, profile: Profile | None, events: Events) -> Session:
@@ -39,7 +57,7 @@ def run_events(name: str, factory: Factory, profile: Profile | None, events: Eve
     config, *rest = events
     if not isinstance(config, Config):
         raise InvalidInput("the first event of a trace must be configure")
-    session = Session(name, factory, config, profile=profile)
+    session = Session(name, factory, config, profile=profile, moves_bytes=moves_bytes(config))
     for event in rest:
         if not session.lacks(event):
             session.send(event)
@@ -118,36 +136,52 @@ class _Search:
         self.best = events
         self.still_fails = still_fails
         self.left = budget
-        self.tried: set[str] = set()
+        self.tried: set[bytes] = set()
 
     def improve(self) -> bool:
         """Go through all ways to make the trace plainer; whether one did."""
         before = self.best
+        self.consider(_scaled(self.best))
+        self.take_any(_simpler_together)
+        self.take_any(_simpler_configs)
+        self.remove_kinds()
         self.remove_requests()
         self.remove_runs()
-        for simpler in (_simpler_configs, _simpler_together, _simpler_events):
-            self.take_any(simpler)
+        self.take_any(_simpler_events)
         if self.best == before:
             self.take_any(_smaller_worlds)
         return self.best != before and self.left > 0
 
     def consider(self, candidate: Events) -> bool:
         """Keep a candidate if it fails and is plainer."""
-        text = trace_text(candidate)
-        if self.left < len(candidate) or text in self.tried:
+        text = hashlib.sha256(trace_text(candidate).encode()).digest()
+        if self.left <= 0 or text in self.tried:
             return False
         self.tried.add(text)
-        self.left -= len(candidate)
+        self.left -= _cost(candidate)
         found = self.still_fails(candidate)
         if found is None or _weight(found) >= _weight(self.best):
             return False
         self.best = found
         return True
 
+    def remove_kinds(self) -> None:
+        """Take out all events of a kind."""
+        for kind in dict.fromkeys(map(type, self.best[1:])):
+            self.consider(tuple(e for e in self.best if type(e) is not kind))
+
     def remove_requests(self) -> None:
-        """Take out whole requests, the last one first."""
-        for name in reversed(_names(self.best)):
-            self.consider(tuple(e for e in self.best if getattr(e, "request", None) != name))
+        """Take out whole requests, from half of them down to one, the last ones first."""
+        size = max(len(_names(self.best)) // 2, 1)
+        while size:
+            at = len(_names(self.best))
+            while at > 0:
+                gone = _names(self.best)[max(at - size, 0) : at]
+                self.consider(
+                    tuple(e for e in self.best if getattr(e, "request", None) not in gone)
+                )
+                at -= size
+            size //= 2
 
     def remove_runs(self) -> None:
         """Take out runs of events, from half of them down to one, the last ones first."""
@@ -169,6 +203,14 @@ def _weight(events: Events) -> tuple[int, int, str]:
     """What is plainer: fewer events, then a shorter text, then smaller digits in it."""
     text = trace_text(events)
     return len(events), len(text), text
+
+
+def _cost(events: Events) -> int:
+    """What it takes to run a trace: one for an event on a small pool, less for a token."""
+    config = events[0]
+    assert isinstance(config, Config)
+    tokens = sum(len(e.tokens) for e in events if isinstance(e, ev.Submit))
+    return len(events) * (1 + config.num_blocks // 100) + tokens // 100
 
 
 def _names(events: Events) -> list[RequestId]:
@@ -226,6 +268,31 @@ def _groups(config: Config, group: Group) -> Iterator[Group]:
         yield replace(group, block_size=size)
 
 
+def _scaled(events: Events) -> Events:
+    """The same with a hash unit of 1: every length divided, what prompts share still shared."""
+    config = events[0]
+    assert isinstance(config, Config)
+    unit = config.hash_unit
+    groups = tuple(replace(g, block_size=g.block_size // unit) for g in config.groups)
+    longest = ceil_div(config.max_model_len, unit)
+    scaled: list[ev.Event] = [
+        replace(config, hash_unit=1, groups=groups, max_model_len=longest),
+    ]
+    for event in events[1:]:
+        match event:
+            case ev.Submit(tokens=tokens):
+                event = replace(event, tokens=tokens[::unit], media=())
+            case ev.Append(tokens=tokens):
+                event = replace(event, tokens=tokens[::unit])
+            case ev.Truncate(num_tokens=length):
+                event = replace(event, num_tokens=ceil_div(length, unit))
+            case ev.Allocate(num_new_tokens=new, num_external_tokens=external):
+                new, external = ceil_div(new, unit), ceil_div(external, unit)
+                event = replace(event, num_new_tokens=new, num_external_tokens=external)
+        scaled.append(event)
+    return tuple(scaled)
+
+
 def _simpler_together(events: Events) -> Iterator[Events]:
     """All prompts cut or blanked at once, since a shared prefix matters only while shared."""
     longest = _longest_prompt(events)
@@ -252,7 +319,7 @@ def _smaller_worlds(events: Events) -> Iterator[Events]:
 
 
 def _longest_prompt(events: Events) -> int:
-    return max((len(e.tokens) for e in events if isinstance(e, ev.Submit)), default=1)
+    return max([1, *(len(e.tokens) for e in events if isinstance(e, ev.Submit))])
 
 
 def _cut(event: ev.Event, length: int) -> ev.Event:

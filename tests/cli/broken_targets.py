@@ -1,4 +1,4 @@
-"""Targets that are wrong in one way each, found by the command as `tests.cli.broken_targets:NAME`."""
+"""Targets that are wrong in one way each; the command finds them as `NAME("Asserts")`."""
 
 from __future__ import annotations
 
@@ -83,6 +83,26 @@ class LacksAll(Manager):
         """Lack all there is."""
         super().configure(config)
         return ev.Capabilities("none", lacks=tuple(ev.EVENT_NAMES.values()))
+
+
+class LacksOdd(Manager):
+    """It lacks an event that there is not."""
+
+    def configure(self, config: Config) -> ev.Capabilities:
+        """Lack the weather."""
+        super().configure(config)
+        return ev.Capabilities("odd", lacks=("weather",))
+
+
+class LacksLookup(Manager):
+    """A conforming target without a prefix cache to look into."""
+
+    lookup = None  # type: ignore[assignment]
+
+    def configure(self, config: Config) -> ev.Capabilities:
+        """Lack the lookup."""
+        shown = super().configure(config).shows
+        return ev.Capabilities("plain", shows=shown, lacks=("lookup",))
 
 
 class Asserts(Manager):

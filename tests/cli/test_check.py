@@ -50,6 +50,31 @@ def test_a_target_that_shows_little_is_held_to_what_it_shows() -> None:
     assert re.search(r"REF.COUNT +0 +not exercised needs the accounting profile", ran.stdout)
 
 
+def test_a_target_without_lookup_is_held_to_the_rest(tmp_path: Path) -> None:
+    ran = run("check", "--target", NAME("LacksLookup"), "--examples", "5")
+    assert ran.status == 0, ran.stdout
+    assert "conforms (accounting)" in ran.verdict
+    assert "replay: skipped: the target does not take lookup" in ran.stdout
+
+
+def test_without_the_public_trace_a_generated_workload_is_replayed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = run("check", "--target", "reference", "--examples", "1")
+    assert ran.status == 0
+    assert re.search(r"replay: \d+ generated requests", ran.stdout)
+
+
+def test_a_trace_that_was_named_and_is_not_there_is_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("KVSPEC_TRACE", "no/such/trace.jsonl")
+    ran = run("check", "--target", "reference", "--examples", "1")
+    assert ran.is_refused()
+    assert "no/such/trace.jsonl: cannot be read" in ran.stderr
+
+
 def test_the_same_seed_gives_the_same_report(tmp_path: Path) -> None:
     reports = []
     for name in ("a", "b"):
@@ -59,7 +84,7 @@ def test_the_same_seed_gives_the_same_report(tmp_path: Path) -> None:
 
 
 def test_a_time_limit_bounds_the_whole() -> None:
-    ran = run("check", "--target", "reference", "--examples", "1000000", "--max-seconds", "2")
+    ran = run("check", "--target", "reference", "--examples", "100000", "--max-seconds", "2")
     assert ran.status == 0, ran
     assert "conforms" in ran.verdict
 
