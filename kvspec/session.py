@@ -10,7 +10,7 @@ from kvspec.spec.admit import admit, readable_pins
 from kvspec.spec.case import Ledger, Violation
 from kvspec.spec.clauses import DATA_BYTES, LIVE_ANSWER, LIVE_EXACT, Profile
 from kvspec.spec.content import POISON, Rows
-from kvspec.spec.judge import initial_state, judge
+from kvspec.spec.judge import initial_state, judge_admitted
 from kvspec.spec.judge_step import external_slots
 from kvspec.spec.state import State
 from kvspec.spec.types import BlockId, Config, GroupId
@@ -112,7 +112,7 @@ class Session:
     def _judge(self, event: ev.Event, answer: ev.Observation) -> None:
         self._check_groups(answer)
         before = self.state
-        verdict = judge(before, event, answer, self.profile, self.ledger)
+        verdict = judge_admitted(before, event, answer, self.profile, self.ledger)
         if isinstance(verdict, Violation):
             self._break(verdict)
         self.state = verdict

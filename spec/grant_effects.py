@@ -171,6 +171,8 @@ def _bury_offers(case: Case, block: BlockId) -> None:
 
 def _queue_copies(case: Case, ask: Ask, handed: list[Handed]) -> None:
     """Both endpoints of each copy are held until released; no copy of the step meets another."""
+    if not handed:
+        return
     current = case.draft.open
     queued = list(current.work.copies)
     for one in handed:

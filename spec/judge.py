@@ -70,7 +70,18 @@ def judge(
     the event itself may not be sent in this state.
     """
     admit(state, event)
-    case = Case(state, profile, ledger or Ledger())
+    return judge_admitted(state, event, observation, profile, ledger or Ledger())
+
+
+def judge_admitted(
+    state: State,
+    event: ev.Event,
+    observation: ev.Observation,
+    profile: Profile,
+    ledger: Ledger,
+) -> State | Violation:
+    """As `judge`, for an event that `admit` has let pass."""
+    case = Case(state, profile, ledger)
     if not isinstance(event, KEEPS_LOOKUP):
         case.draft.set(last_lookup=None)
     if not isinstance(event, ev.Snapshot):
