@@ -139,10 +139,7 @@ def check(
     """Hold a target to every clause: scenarios, a short replay, the state machine."""
     if max_seconds is not None and not (max_seconds > 0 and math.isfinite(max_seconds)):
         raise BadInput(f"--max-seconds must be a number above 0, got {max_seconds}")
-    for option, path in (("--json", json), ("--junit", junit)):
-        if path is not None:
-            require_writable(option, path)
-    require_folder("--failures", failures)
+    _require_places(failures, ("--json", json), ("--junit", junit))
     options = checks.Options(target, profile, examples, max_seconds, seed, failures)
     with _status() as log:
         report = checks.check(options, log)
@@ -175,9 +172,7 @@ def replay(
     failures: Annotated[Path, typer.Option(help="Where failures are kept.")] = FOLDER,
 ) -> int:
     """Replay a workload through a scheduler, or recorded events, and judge each answer."""
-    if json is not None:
-        require_writable("--json", json)
-    require_folder("--failures", failures)
+    _require_places(failures, ("--json", json))
     limits = {"max_output": max_output, "token_budget": token_budget, "max_running": max_running}
     asked = replays.Asked(
         trace=trace,
@@ -211,6 +206,14 @@ def _progress() -> Iterator[replays.Progress]:
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("replay", total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _require_places(failures: Path, *reports: tuple[str, Path | None]) -> None:
+    """Refuse places that cannot be written to before any work is done."""
+    for option, path in reports:
+        if path is not None:
+            require_writable(option, path)
+    require_folder("--failures", failures)
 
 
 def _console() -> Console:

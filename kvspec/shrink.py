@@ -19,15 +19,7 @@ from kvspec.spec.admit import why_not
 from kvspec.spec.case import Violation
 from kvspec.spec.clauses import DATA_BYTES, Profile
 from kvspec.spec.state import State
-from kvspec.spec.types import (
-    Config,
-    Connector,
-    Group,
-    InvalidInput,
-    RequestId,
-    Token,
-    ceil_div,
-)
+from kvspec.spec.types import Config, Connector, Group, InvalidInput, RequestId, Token
 
 from .codec import trace_text
 from .errors import ClauseBroken, TargetHung, TargetUnusable
@@ -118,9 +110,14 @@ def fit(state: State, event: ev.Event) -> ev.Event | None:
 
 def shrink(events: Events, still_fails: StillFails, budget: int = BUDGET) -> Events:
     """The plainest trace found that still fails; the same every time."""
-    search = _Search(events, still_fails, budget)
     try:
-        search.consider(events)
+        best = still_fails(events)
+    except TargetHung:
+        return events
+    if best is None:
+        return events
+    search = _Search(best, still_fails, budget)
+    try:
         while search.improve():
             pass
         search.consider(_renamed(search.best))
@@ -141,7 +138,8 @@ class _Search:
     def improve(self) -> bool:
         """Go through all ways to make the trace plainer; whether one did."""
         before = self.best
-        self.consider(_scaled(self.best))
+        for keep in (1, 2):
+            self.consider(_scaled(self.best, keep))
         self.take_any(_simpler_together)
         self.take_any(_simpler_configs)
         self.remove_kinds()
@@ -268,26 +266,39 @@ def _groups(config: Config, group: Group) -> Iterator[Group]:
         yield replace(group, block_size=size)
 
 
-def _scaled(events: Events) -> Events:
-    """The same with a hash unit of 1: every length divided, what prompts share still shared."""
+def _scaled(events: Events, keep: int) -> Events:
+    """The same with a hash unit of `keep` tokens, 1 or 2; what prompts share is still shared.
+
+    With 2 the tail of an incomplete unit stays one.
+    """
     config = events[0]
     assert isinstance(config, Config)
     unit = config.hash_unit
-    groups = tuple(replace(g, block_size=g.block_size // unit) for g in config.groups)
-    longest = ceil_div(config.max_model_len, unit)
-    scaled: list[ev.Event] = [
-        replace(config, hash_unit=1, groups=groups, max_model_len=longest),
-    ]
+    if unit <= keep:
+        return events
+
+    def length(tokens: int) -> int:
+        return tokens // unit * keep + min(tokens % unit, 1)
+
+    def few(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
+        starts = range(0, len(tokens), unit)
+        return tuple(t for at in starts for t in tokens[at : at + unit][:keep])[
+            : length(len(tokens))
+        ]
+
+    groups = tuple(replace(g, block_size=length(g.block_size)) for g in config.groups)
+    longest = length(config.max_model_len)
+    scaled: list[ev.Event] = [replace(config, hash_unit=keep, groups=groups, max_model_len=longest)]
     for event in events[1:]:
         match event:
             case ev.Submit(tokens=tokens):
-                event = replace(event, tokens=tokens[::unit], media=())
+                event = replace(event, tokens=few(tokens), media=())
             case ev.Append(tokens=tokens):
-                event = replace(event, tokens=tokens[::unit])
-            case ev.Truncate(num_tokens=length):
-                event = replace(event, num_tokens=ceil_div(length, unit))
+                event = replace(event, tokens=few(tokens))
+            case ev.Truncate(num_tokens=end):
+                event = replace(event, num_tokens=length(end))
             case ev.Allocate(num_new_tokens=new, num_external_tokens=external):
-                new, external = ceil_div(new, unit), ceil_div(external, unit)
+                new, external = length(new), length(external)
                 event = replace(event, num_new_tokens=new, num_external_tokens=external)
         scaled.append(event)
     return tuple(scaled)
@@ -297,7 +308,7 @@ def _simpler_together(events: Events) -> Iterator[Events]:
     """All prompts cut or blanked at once, since a shared prefix matters only while shared."""
     longest = _longest_prompt(events)
     yield tuple(_blank(event) for event in events)
-    for length in (*range(1, min(longest, 16)), longest // 2, longest - 1):
+    for length in (*range(1, min(longest, 16)), *_less(longest)):
         if length > 0:
             yield tuple(_cut(event, length) for event in events)
 
@@ -348,14 +359,21 @@ def _simpler_events(events: Events) -> Iterator[Events]:
                     yield (*events[:at], changed, *events[at + 1 :])
 
 
+def _less(size: int) -> tuple[int, ...]:
+    """Smaller sizes; by steps of one only where the size is small, since each takes a run."""
+    return (size // 2, size * 3 // 4, size - 1) if size <= 32 else (size // 2, size * 7 // 8)
+
+
 def _values(value: Any) -> Iterator[Any]:
     """Plainer values than this one."""
     if isinstance(value, bool):
         return
     if isinstance(value, int):
-        yield from (n for n in (0, 1, value // 2, value - 1) if 0 <= n < value)
+        yield from (n for n in (0, 1, *_less(value)) if 0 <= n < value)
     elif isinstance(value, tuple):
-        yield from (value[: len(value) // 2], value[:-1], value[1:])
+        yield from (value[:n] for n in _less(len(value)))
+        if len(value) <= 32:
+            yield value[1:]
         if value and isinstance(value[0], int):
             yield (0,) * len(value)
             short = range(min(len(value), 16))
