@@ -31,6 +31,10 @@ class Driver:
 
     def send(self, event: ev.Event) -> Any:
         """Send an event."""
+        return self.send_if_taken(event)
+
+    def send_if_taken(self, event: ev.Event) -> Any:
+        """Send an event that belongs to a pass but that a target may do without."""
         return None if self.session.lacks(event) else self.session.send(event)
 
     def may(self, event: ev.Event) -> bool:
@@ -88,9 +92,9 @@ class Driver:
     def dispatch(self, offloads: bool = True) -> Any:
         """Drain the lists and end the step; returns the copies and what was handed off."""
         self.let_loads_arrive()
-        self.send(ev.TakeZeroing())
-        copies = self.send(ev.TakeCopies()) if self.may(ev.TakeCopies()) else None
-        handed = self.send(ev.TakeOffloads()) if offloads else None
+        self.send_if_taken(ev.TakeZeroing())
+        copies = self.send_if_taken(ev.TakeCopies()) if self.may(ev.TakeCopies()) else None
+        handed = self.send_if_taken(ev.TakeOffloads()) if offloads else None
         if self.may(ev.EndStep()):
             self.send(ev.EndStep())
         return copies, handed
@@ -112,7 +116,7 @@ class Driver:
     def release(self) -> Any:
         """Release the endpoints of all copies that were drained."""
         newest = self.state.retained[-1][0] if self.state.retained else Step(0)
-        return self.send(ev.ReleaseRetained(newest))
+        return self.send_if_taken(ev.ReleaseRetained(newest))
 
     def step(self) -> Any:
         """Drain, end, run and release: the rest of a synchronous step."""
