@@ -36,7 +36,7 @@ types: setup
 	$(BIN)/mypy tools/*.py
 
 docs: setup ## the book, into site/
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 cover: setup ## the tests with branch coverage
 	$(BIN)/coverage erase

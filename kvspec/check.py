@@ -184,6 +184,9 @@ class _Run:
                 profile=subject.profile,
                 ledger=self.ledger,
             )
+        except ConfigDeclined as declined:
+            self.replayed = f"skipped: {declined}"
+            return
         except ClauseBroken as broken:  # the books are shown rarely here: find what broke first
             raise run_again(subject, broken.events) or broken from broken
         self.events += totals.events

@@ -9,6 +9,7 @@ from kvspec.spec.types import InvalidInput
 __all__ = [
     "BadInput",
     "ClauseBroken",
+    "ConfigDeclined",
     "InvalidInput",
     "KvspecError",
     "TargetHung",
@@ -26,6 +27,10 @@ class BadInput(KvspecError):
 
 class TargetUnusable(KvspecError):
     """The target cannot be loaded or configured, or answers in no form that can be judged."""
+
+
+class ConfigDeclined(TargetUnusable):
+    """The target says that it is not made for this configuration: it is passed over."""
 
 
 class TargetHung(BaseException):

@@ -13,13 +13,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from hypothesis import HealthCheck, Phase, Verbosity, settings
+from hypothesis import HealthCheck, Phase, Verbosity, reject, settings
 from hypothesis import event as label
 from hypothesis import seed as set_seed
 from hypothesis import strategies as st
+from hypothesis.errors import Unsatisfiable
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
@@ -36,6 +37,7 @@ from kvspec.spec.types import BlockId, Config, Connector, RequestId, Step, Token
 from . import generators as gen
 from .determinism import independent_of_imports
 from .driver import Driver
+from .errors import ConfigDeclined
 from .session import Session
 from .targets import Factory, find_factory
 
@@ -47,6 +49,9 @@ PICK = st.integers(0, 5)
 
 LENGTHS = st.sampled_from(["rest", "block", "tail", "one", "two", "past"])
 """Where a chunk ends: see `Driver.ask`."""
+
+STATES = st.sampled_from(["tail", "block", "rest", "tail", "one"])
+"""As `LENGTHS`, for a chunk whose state others should find."""
 
 LOOKAHEAD = st.sampled_from([0, 0, 0, 1, 3])
 RARELY = st.sampled_from([False, False, False, True])
@@ -83,6 +88,10 @@ def _room(machine: CacheMachine) -> bool:
     return len(machine.driver.state.requests) < MOST_REQUESTS
 
 
+def _room_for_two(machine: CacheMachine) -> bool:
+    return len(machine.driver.state.requests) + 2 <= MOST_REQUESTS
+
+
 def _connected(machine: CacheMachine) -> bool:
     return machine.driver.state.config.connector is not Connector.NONE
 
@@ -116,7 +125,11 @@ class CacheMachine(RuleBasedStateMachine):
         kind = type(self)
         factory: Factory = kind.factory or find_factory(kind.target_name)
         ledger = kind.ledger or Ledger()
-        session = Session(kind.target_name, factory, config, profile=kind.profile, ledger=ledger)
+        name, profile = kind.target_name, kind.profile
+        try:
+            session = Session(name, factory, config, profile=profile, ledger=ledger)
+        except ConfigDeclined:
+            reject()
         self.driver = Driver(session)
         self.marks_before = set(ledger.marks)
 
@@ -222,9 +235,9 @@ class CacheMachine(RuleBasedStateMachine):
         self.driver.ask(name, local, external, how, 0, False)
 
     @precondition(_waiting)
-    @rule(pick=PICK, how=st.sampled_from(["connector", "cut", "nothing", "blind"]))
+    @rule(pick=PICK, how=st.sampled_from(["connector", "cut", "nothing", "blind", "stale"]))
     def look(self, pick: int, how: str) -> None:
-        """Look up only, cut anywhere, ask for nothing; or ask without having looked."""
+        """Look up only, cut anywhere, ask for nothing; or ask without a lookup directly before."""
         self.driver.open_pass()
         name = self.one(pick, holds=False)
         if name is None:
@@ -232,7 +245,10 @@ class CacheMachine(RuleBasedStateMachine):
         if how == "nothing":
             if self.driver.may(ev.Allocate(name, 0)):
                 self.driver.allocate(name, 0)
-        elif how == "blind":
+        elif how in ("blind", "stale"):
+            if how == "stale":
+                self.driver.lookup(name)
+                self.driver.send(ev.Chunk(0, 1, 1, 1, 1, 1, 1))
             self.driver.ask(name, 0, 0, "rest", 0, False)
         elif how == "connector":
             self.driver.send(ev.LookupForConnector(name))
@@ -327,14 +343,25 @@ class CacheMachine(RuleBasedStateMachine):
         if ends and self.driver.may(ev.Finish(name)):
             self.driver.finish(name)
 
-    @precondition(lambda self: len(self.driver.state.requests) + 2 <= MOST_REQUESTS)
+    @precondition(_room_for_two)
     @rule(
-        data=st.data(), cut=st.integers(0, 2), owner=st.booleans(), hows=st.tuples(LENGTHS, LENGTHS)
+        data=st.data(), cut=st.integers(0, 2), owner=st.booleans(), hows=st.tuples(STATES, LENGTHS)
     )
     def meet(self, data: st.DataObject, cut: int, owner: bool, hows: tuple[str, str]) -> None:
         """Two requests with a prefix in common are granted in one pass, the writer first."""
+        self._meet(data, cut, owner, hows)
+
+    @precondition(_room_for_two)
+    @rule(
+        data=st.data(), cut=st.integers(0, 2), owner=st.booleans(), hows=st.tuples(STATES, LENGTHS)
+    )
+    def meet_again(self, data: st.DataObject, cut: int, owner: bool, hows: tuple[str, str]) -> None:
+        """As `meet`."""
+        self._meet(data, cut, owner, hows)
+
+    def _meet(self, data: st.DataObject, cut: int, owner: bool, hows: tuple[str, str]) -> None:
         writer = self._submit(data)
-        tokens = self.known[0]
+        prefix = self.driver.state.requests[writer].prefix
         self.driver.close_pass()
         if owner:
             self.driver.compute(writer, "tail")
@@ -342,9 +369,11 @@ class CacheMachine(RuleBasedStateMachine):
                 self.driver.append(writer, 0)
         tail = data.draw(st.lists(gen.TOKENS, min_size=1, max_size=3), label="tail")
         longest = self.driver.state.config.max_model_len
+        shared = prefix.tokens[: max(len(prefix) - cut, 0)]
         self.names += 1
-        reader = f"r{self.names}"
-        self.driver.submit(reader, (*tokens[: max(len(tokens) - cut, 0)], *tail)[:longest])
+        reader = self.driver.submit(
+            f"r{self.names}", (*shared, *tail)[:longest], replace(prefix.identity, media=())
+        )
         self.driver.open_pass()
         if self.driver.state.requests[writer].tables:
             self.driver.go_on(writer, hows[0])
@@ -449,6 +478,6 @@ def run_machine(
         phases=(Phase.generate,),
         suppress_health_check=list(HealthCheck),
     )
-    with suppress(_TimeIsUp), independent_of_imports():
+    with suppress(_TimeIsUp, Unsatisfiable), independent_of_imports():
         run_state_machine_as_test(set_seed(seed)(machine), settings=plan)
     return MachineRun(machine.runs, machine.sent)

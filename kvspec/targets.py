@@ -24,13 +24,22 @@ from kvspec.spec import events as ev
 from kvspec.spec.clauses import Profile
 from kvspec.spec.types import BlockId, Config
 
-from .errors import TargetHung, TargetUnusable
+from .errors import ConfigDeclined, TargetHung, TargetUnusable
 
 Factory = Callable[[], Any]
 TIME_LIMIT = 10.0
 """Seconds that a target may take to answer one event."""
 
-ESSENTIAL = ("submit", "begin_step", "allocate", "end_step", "execute", "process", "finish")
+ESSENTIAL = (
+    "submit",
+    "begin_step",
+    "lookup",
+    "allocate",
+    "end_step",
+    "execute",
+    "process",
+    "finish",
+)
 """Events without which nothing can be judged: a target cannot lack them."""
 
 _FIELDS = {kind: tuple(f.name for f in fields(kind)) for kind in ev.ANSWERS if kind is not Config}
@@ -53,6 +62,10 @@ class Target:
         try:
             self.manager = _limited(factory, name, "factory()")
             capabilities = _limited(lambda: self.manager.configure(config), name, "configure")
+        except ev.Rejected as rejected:
+            raise ConfigDeclined(
+                f"target {name}: it declines the configuration: {rejected}"
+            ) from rejected
         except (Exception, SystemExit) as error:
             raise TargetUnusable(
                 f"target {name}: {_say(error)} while it was made and configured; "

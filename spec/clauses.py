@@ -723,7 +723,7 @@ DATA_BYTES = _clause(
 
 LIVE_ALONE = _clause(
     "LIVE.ALONE",
-    "When nothing is held, a request that fits the pool is granted.",
+    "When nothing is held and no step is in flight, a request that fits the pool is granted.",
     "Otherwise it waits for ever, and everyone behind it.",
     equal,
     "atlas G1: vLLM #39734",

@@ -106,7 +106,7 @@ def _decide(case: Case, ask: Ask, seen: ev.Grant, moves: dict[BlockId, GroupId])
         return
     unheld = {block for block in ask.hit_blocks if case.draft.count(block) == 0}
     need = taken(ask.slots) + len(moves) + len(unheld)
-    if not case.before.refs:
+    if not case.before.refs and not case.before.in_flight:
         case.require(c.LIVE_ALONE, seen.granted, need <= case.config.num_blocks - 1)
     free = case.draft.num_free
     case.mark("refusal" if need > free else "grant")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kvspec.errors import ScenarioFailed
 from kvspec.spec.case import Ledger
 from kvspec.spec.clauses import Profile
 from kvspec.targets import Factory
@@ -29,7 +30,22 @@ def run_scenario(
     profile: Profile | None = None,
     ledger: Ledger | None = None,
 ) -> Play:
-    """Run one scenario. Raises `ClauseBroken`, `ScenarioFailed` or `Unsupported`."""
+    """Run one scenario. Raises `ClauseBroken`, `ScenarioFailed` or `Unsupported`.
+
+    A scenario's values are those of the rules about keys and hits, which the soundness profile
+    leaves open: there another value ends the scenario without a verdict.
+    """
     play = Play(name, factory, profile, ledger or Ledger())
-    scenario.run(play)
+    try:
+        scenario.run(play)
+    except ScenarioFailed as failed:
+        if play.accounting:
+            raise
+        raise Unsupported(f"soundness leaves it open: {failed}") from failed
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        if play.accounting:
+            raise
+        raise Unsupported(
+            "soundness leaves it open: an answer that it cannot go on from"
+        ) from error
     return play

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvspec.driver import Driver
-from kvspec.errors import ScenarioFailed
+from kvspec.errors import ConfigDeclined, ScenarioFailed
 from kvspec.session import Session
 from kvspec.spec import events as ev
 from kvspec.spec.case import Ledger
@@ -57,9 +57,13 @@ class Play(Driver):
 
     def start(self, config: Config) -> None:
         """Begin with an empty cache."""
-        self.session = Session(
-            self._name, self._factory, config, profile=self._profile, ledger=self._ledger
-        )
+        name, factory = self._name, self._factory
+        try:
+            self.session = Session(
+                name, factory, config, profile=self._profile, ledger=self._ledger
+            )
+        except ConfigDeclined as declined:
+            raise Unsupported(str(declined)) from declined
 
     def send(self, event: ev.Event) -> Any:
         """Send an event; a scenario cannot do without it."""
