@@ -23,6 +23,7 @@ from . import report as rep
 from .errors import (
     BadInput,
     ClauseBroken,
+    ConfigDeclined,
     KvspecError,
     ScenarioFailed,
     TargetHung,
