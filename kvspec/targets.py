@@ -30,16 +30,7 @@ Factory = Callable[[], Any]
 TIME_LIMIT = 10.0
 """Seconds that a target may take to answer one event."""
 
-ESSENTIAL = (
-    "submit",
-    "begin_step",
-    "lookup",
-    "allocate",
-    "end_step",
-    "execute",
-    "process",
-    "finish",
-)
+ESSENTIAL = ("submit", "begin_step", "allocate", "end_step", "execute", "process", "finish")
 """Events without which nothing can be judged: a target cannot lack them."""
 
 _FIELDS = {kind: tuple(f.name for f in fields(kind)) for kind in ev.ANSWERS if kind is not Config}
