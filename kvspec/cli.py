@@ -27,7 +27,7 @@ from . import replays
 from . import report as rep
 from .errors import BadInput, KvspecError, TargetHung
 from .failure import FOLDER, find_subject
-from .files import require_folder, require_writable, write_whole
+from .files import require_apart, require_folder, require_writable, write_whole
 
 UNUSABLE, INTERRUPTED = 2, 130
 """Exit statuses besides those of a verdict."""
@@ -160,7 +160,7 @@ def replay(
     target: TargetOption = "optimized",
     profile: ProfileOption = None,
     blocks: Annotated[int | None, typer.Option(min=2, help="Size of the pool.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only so many lines.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, max=2**31, help="Only so many lines.")] = None,
     judge: Annotated[bool, typer.Option(help="Judge each answer.")] = True,
     groups: Annotated[str | None, typer.Option(help="KIND:SIZE,... of a workload's cache.")] = None,
     hash_unit: Annotated[int | None, typer.Option(min=1, help="Tokens of a digest.")] = None,
@@ -172,7 +172,7 @@ def replay(
     failures: Annotated[Path, typer.Option(help="Where failures are kept.")] = FOLDER,
 ) -> int:
     """Replay a workload through a scheduler, or recorded events, and judge each answer."""
-    _require_places(failures, ("--json", json))
+    _require_places(failures, ("--json", json), trace=trace)
     limits = {"max_output": max_output, "token_budget": token_budget, "max_running": max_running}
     asked = replays.Asked(
         trace=trace,
@@ -208,8 +208,11 @@ def _progress() -> Iterator[replays.Progress]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def _require_places(failures: Path, *reports: tuple[str, Path | None]) -> None:
+def _require_places(
+    failures: Path, *reports: tuple[str, Path | None], trace: Path | None = None
+) -> None:
     """Refuse places that cannot be written to before any work is done."""
+    require_apart({"the trace": trace, **dict(reports), "--failures": failures})
     for option, path in reports:
         if path is not None:
             require_writable(option, path)

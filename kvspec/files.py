@@ -49,7 +49,7 @@ def _decode(line: bytes, where: str) -> Any:
 
 def write_whole(path: AnyPath, text: str) -> None:
     """Write a file beside its place, then rename: whoever reads it finds all of it or none."""
-    place = Path(path)
+    place = Path(path).resolve()
     try:
         handle, beside = tempfile.mkstemp(prefix=f".{place.name[:80]}.", dir=place.parent)
         try:
@@ -68,17 +68,31 @@ def write_whole(path: AnyPath, text: str) -> None:
 
 def require_writable(option: str, path: AnyPath) -> None:
     """Refuse a place for a file that could not be written there, before any work is done."""
-    place = Path(path)
     try:
+        place = Path(path).resolve()
         if place.is_dir():
             raise BadInput(f"{option} {path}: is a folder; name a file")
+        if place.exists() and not place.is_file():
+            raise BadInput(f"{option} {path}: is no regular file; name one")
         if not place.parent.is_dir():
-            raise BadInput(f"{option} {path}: there is no folder {place.parent}; make it first")
+            folder = Path(path).parent
+            raise BadInput(f"{option} {path}: there is no folder {folder}; make it first")
         with tempfile.TemporaryFile(dir=place.parent):
             pass
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise BadInput(f"{option} {path!r}: cannot be written: {reason}") from None
+        raise BadInput(f"{option} {path}: cannot be written: {reason}") from None
+
+
+def require_apart(paths: dict[str, AnyPath | None]) -> None:
+    """Refuse two options that name one file: the later would be written over the earlier."""
+    seen: dict[Path, str] = {}
+    for option, path in paths.items():
+        if path is None:
+            continue
+        other = seen.setdefault(Path(path).resolve(), option)
+        if other != option:
+            raise BadInput(f"{option} {path}: is the same file as {other}; name another")
 
 
 def require_folder(option: str, path: AnyPath) -> None:

@@ -9,13 +9,14 @@ the observation that the event is answered with. `configure(config)` comes first
 from __future__ import annotations
 
 import importlib
+import os
 import signal
 import sys
 import threading
 from collections.abc import Callable
 from dataclasses import fields
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -27,6 +28,9 @@ from kvspec.spec.types import BlockId, Config
 from .errors import ConfigDeclined, TargetHung, TargetUnusable
 
 Factory = Callable[[], Any]
+MOST_SAID = 2000
+"""Characters of an exception's text that are passed on."""
+
 TIME_LIMIT = 10.0
 """Seconds that a target may take to answer one event."""
 
@@ -57,7 +61,9 @@ class Target:
             raise ConfigDeclined(
                 f"target {name}: it declines the configuration: {rejected}"
             ) from rejected
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if _is_ours(error):
+                raise
             raise TargetUnusable(
                 f"target {name}: {_say(error)} while it was made and configured; "
                 "it needs a factory without arguments and a method configure(config)"
@@ -103,10 +109,22 @@ class Target:
             answer = _limited(lambda: method(*arguments), self.name, name)
         except ev.Rejected as rejected:
             return ev.Rejection(str(rejected))
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if _is_ours(error):
+                raise
             raise TargetFault(_say(error)) from error
         formed: ev.Observation = self._formed(ev.ANSWERS[type(event)], answer)
+        if isinstance(formed, ev.Books) and not self.trusted:
+            self._check_shown(formed)
         return formed
+
+    def _check_shown(self, books: ev.Books) -> None:
+        """Every book that was promised is there."""
+        for name in self.capabilities.shows:
+            if getattr(books, name) is None:
+                raise TargetUnusable(
+                    f"target {self.name}: configure says it shows {name}, its snapshot has none"
+                )
 
     def _formed(self, kind: type, answer: Any) -> Any:
         """The answer, if it has the form it must have; lists are as good as tuples."""
@@ -116,16 +134,34 @@ class Target:
             if not isinstance(answer, kind):
                 raise msgspec.ValidationError(f"got {type(answer).__name__}")
             return msgspec.convert(msgspec.to_builtins(answer, str_keys=False), kind)
-        except (msgspec.ValidationError, TypeError) as error:
+        except (msgspec.ValidationError, TypeError, ValueError, RecursionError) as error:
             raise TargetUnusable(
                 f"target {self.name}: an answer has the wrong form: expected {kind.__name__}, "
-                f"{error}; see kvspec.spec.events"
+                f"{_printable(str(error))}; see kvspec.spec.events"
             ) from error
 
 
 def _say(error: BaseException) -> str:
-    text = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
+    """The error in one printable line, even where its own text cannot be had."""
+    try:
+        text = str(error).strip().splitlines()
+    except Exception:
+        text = ["its text could not be had"]
+    line = f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
+    return _printable(line)
+
+
+def _printable(line: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in line)[:MOST_SAID]
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Whether an exception is about the run and not about what the target did."""
+    return isinstance(error, KeyboardInterrupt | TargetHung)
+
+
+def _refuse_to_exit(status: int) -> NoReturn:
+    raise SystemExit(f"it called os._exit({status})")
 
 
 def _limited(call: Callable[[], Any], target: str, event: str) -> Any:
@@ -138,11 +174,13 @@ def _limited(call: Callable[[], Any], target: str, event: str) -> Any:
             f"target {target}: no answer to {event} within {TIME_LIMIT:g} seconds; it hangs"
         )
 
-    before = signal.signal(signal.SIGALRM, give_up)
+    before, leave = signal.signal(signal.SIGALRM, give_up), os._exit
     signal.setitimer(signal.ITIMER_REAL, TIME_LIMIT)
+    os._exit = _refuse_to_exit
     try:
         return call()
     finally:
+        os._exit = leave
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 
