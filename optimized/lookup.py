@@ -151,6 +151,8 @@ def truncated(layout: Layout, found: Found, num_tokens: int) -> Found | str:
 
     A recurrent group may be shorter, since an external source can bring its state.
     """
+    if num_tokens > found.num_tokens:
+        return f"the hit ends at {found.num_tokens} tokens"
     blocks: list[tuple[int, ...]] = []
     states: list[int] = []
     for g in range(layout.num_groups):

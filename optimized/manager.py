@@ -234,7 +234,9 @@ class Manager:
 
     def _take_back(self, r: Request) -> None:
         """Blocks and pins of a request go back, tails first; what it offered dies."""
-        self.fences.release(r.tails_first(), r.last_step)
+        tails = r.tails_first()
+        self.lists.unzero_many(tails, self.pool.refs)
+        self.fences.release(tails, r.last_step)
         self.pool.drop_many(r.pins)
         self.offers.kill(r)
 
@@ -269,6 +271,7 @@ class Manager:
         r = self.requests[request]
         held = self.detached.setdefault(request, Detached())
         blocks, pins = r.blocks(), r.pins
+        self.lists.unzero_many(blocks, self.pool.refs)
         held.blocks += blocks
         held.pins += pins
         held.fence = max(held.fence, r.last_step)
@@ -307,7 +310,9 @@ class Manager:
         for g, size in enumerate(self.layout.sizes):
             kept = -(-r.local // size)
             if self.layout.recurrent[g]:
-                self.fences.release(r.cut(g, kept), r.last_step)
+                gone = r.cut(g, kept)
+                self.lists.unzero_many(gone, self.pool.refs)
+                self.fences.release(gone, r.last_step)
             elif self.layout.zeroed[g]:
                 for block in r.tables[g][kept : -(-r.computed // size)]:
                     self.lists.zero(block)

@@ -99,6 +99,13 @@ class StepLists:
         """A block got another owner: what was owed to the last one is not any more. O(1)."""
         self.to_zero.pop(block, None)
 
+    def unzero_many(self, blocks: list[int], refs: list[int]) -> None:
+        """Blocks leave their only holder: the next step does not zero them. O(len(blocks))."""
+        if self.to_zero:
+            for block in blocks:
+                if refs[block] == 1:
+                    self.to_zero.pop(block, None)
+
     def drain_zeroing(self, refs: list[int]) -> tuple[int, ...]:
         """The blocks to zero that are still held. O(blocks)."""
         blocks = tuple([block for block in self.to_zero if refs[block]])

@@ -113,6 +113,8 @@ class Manager:
         """A view of the last lookup at a length that ends a block in every group."""
         assert self.last_lookup is not None
         _, last = self.last_lookup
+        if num_tokens > last.num_tokens:
+            raise ev.Rejected(f"the hit ends at {last.num_tokens} tokens")
         blocks: list[list[BlockId]] = []
         states: list[int] = []
         for g, group in enumerate(self.config.groups):
@@ -380,9 +382,15 @@ class Manager:
         return self.preempt(request)
 
     def _take_back(self, r: Request) -> None:
+        self._forget_zeroing(self._tail_first(r))
         self._release(self._tail_first(r), r.last_step)
         self.pool.drop(r.pins)
         r.pins = []
+
+    def _forget_zeroing(self, gone: list[BlockId]) -> None:
+        """The next step has no business with blocks that leave their only holder."""
+        alone = [block for block in gone if self.pool.refs[block] == 1]
+        self.to_zero = [block for block in self.to_zero if block not in alone]
 
     def _tail_first(self, r: Request) -> list[BlockId]:
         return [block for table in r.tables for block in reversed(table) if block != NULL_BLOCK]
@@ -395,6 +403,7 @@ class Manager:
         """Take blocks and pins off the request and hold on to them."""
         r = self.requests[request]
         blocks = [block for table in r.tables for block in table if block != NULL_BLOCK]
+        self._forget_zeroing(blocks)
         old_blocks, old_pins, old_fence = self.detached.get(request, ([], [], 0))
         fence = max(old_fence, r.last_step)
         self.detached[request] = old_blocks + blocks, old_pins + r.pins, fence
@@ -431,6 +440,7 @@ class Manager:
             for group, table in zip(self.config.groups, r.tables, strict=True):
                 kept = ceil_div(r.local, group.block_size)
                 if group.recurrent:
+                    self._forget_zeroing([b for b in table[kept:] if b != NULL_BLOCK])
                     self._release(table[kept:][::-1], r.last_step)
                     del table[kept:]
                 elif group.zeroed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -103,6 +104,13 @@ class Case:
         for block in blocks:
             self.draft.drop(block)
 
+    def forget_zeroing(self, blocks: Iterable[BlockId]) -> None:
+        """Blocks leave their only holder: the next step has no business with them."""
+        gone = frozenset(block for block in blocks if self.draft.count(block) == 1)
+        self.draft.set(
+            zero_due=self.draft.zero_due - gone, zero_allowed=self.draft.zero_allowed - gone
+        )
+
     def kill_offers(self, name: RequestId) -> None:
         """A hand-off that was not drained dies with its request."""
         if name in self.draft.offers:
@@ -113,6 +121,7 @@ class Case:
     def rollback(self) -> None:
         """Forget what was worked out: nothing happened."""
         self.draft, self._due = Draft(self.before), []
+        self.draft.set(last_lookup=None, freed=())
 
     def close(self) -> State:
         """The next state."""

@@ -41,6 +41,7 @@ def _give_back(case: Case, name: RequestId) -> None:
     request = case.draft.request(name)
     tables = held_blocks(request.tables)
     case.kill_offers(name)
+    case.forget_zeroing(freeing_order(tables))
     case.release(freeing_order(tables), request.last_step)
     _unpin(case, request.pins)
     case.draft.set(freed=tables)
@@ -89,6 +90,7 @@ def judge_detach(case: Case, event: ev.Detach, seen: ev.Detached) -> None:
     for block in {*pinned, *blocks}:
         case.owe(c.REF_DETACHED, "count", block)
     case.kill_offers(name)
+    case.forget_zeroing(blocks)
     old: DetachedList = case.before.detached.get(name, DetachedList())
     joined = DetachedList(
         (*old.blocks, *blocks),

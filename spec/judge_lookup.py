@@ -144,7 +144,7 @@ def judge_truncate(case: Case, event: ev.Truncate, seen: ev.View | ev.Rejection)
         truncated_slots(case.config, GroupId(g), len(last.blocks[g]), event.num_tokens)
         for g in case.config.ids()
     ]
-    if None in sizes:
+    if None in sizes or event.num_tokens > last.num_tokens:
         case.require(c.TRUNC_ERROR, isinstance(seen, ev.Rejection), True)
         case.mark("truncation refused")
         return

@@ -295,6 +295,7 @@ def _cut_lost_states(case: Case, name: RequestId, request: Request) -> None:
         if group.recurrent:
             kept = ceil_div(request.local, group.block_size)
             gone = [block for block in reversed(tables[g][kept:]) if block != NULL_BLOCK]
+            case.forget_zeroing(gone)
             case.release(tuple(gone), request.last_step)
             tables[g] = tables[g][:kept]
     case.draft.update(name, tables=tuple(tables))

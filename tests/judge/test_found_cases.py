@@ -84,3 +84,40 @@ def test_nothing_leaves_between_draining_and_dispatch() -> None:
     assert driver.may(ev.Withdraw(A))
     driver.send(ev.TakeZeroing())
     assert not driver.may(ev.Withdraw(A))
+
+
+def test_a_withdrawn_block_is_not_zeroed_in_its_next_life() -> None:
+    """It leaves the zeroing list with its request; a load may be next to write it."""
+    config = cache(
+        full(4, zeroed=True),
+        num_blocks=6,
+        connector=Connector.UNIFORM,
+        deferral=True,
+        max_in_flight=2,
+    )
+    driver = start(config)
+    driver.submit("a", tuple(range(8)))
+    driver.submit("b", tuple(range(20, 28)))
+    driver.begin()
+    driver.allocate("a", 4)
+    driver.dispatch()
+    driver.begin()
+    driver.allocate("a", 4)
+    driver.send(ev.Withdraw(A))
+    assert driver.send(ev.TakeZeroing()).blocks == ()
+    driver.dispatch()
+    driver.send(ev.Execute())
+    driver.send(ev.Process())
+    driver.begin()
+    assert driver.allocate("b", 0, 7).granted
+
+
+def test_a_hit_is_not_truncated_beyond_its_end() -> None:
+    """Slots may reach further than the tokens that they serve."""
+    driver = start(cache(full(4), mamba(4)))
+    driver.submit("p", (0, 0, 1, 1, 2, 2))
+    driver.compute("p")
+    driver.finish("p")
+    driver.submit("a", (0, 0, 1, 1, 2, 2, 3, 3, 3))
+    assert driver.lookup("a").num_tokens == 6
+    assert isinstance(driver.send(ev.Truncate(A, 8)), ev.Rejection)
