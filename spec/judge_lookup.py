@@ -10,7 +10,6 @@ from .lookup import (
     Keyed,
     connector_hit,
     hit_limit,
-    hit_slots,
     joint_hit,
     recurrent_reaches,
     serving_lengths,
@@ -152,9 +151,5 @@ def judge_truncate(case: Case, event: ev.Truncate, seen: ev.View | ev.Rejection)
     assert isinstance(seen, ev.View)
     cut = tuple(table[:size] for table, size in zip(last.blocks, sizes, strict=True))
     case.require(c.TRUNC_VIEW, seen.blocks, cut)
-    states = tuple(
-        state if state is None or hit_slots(case.config, GroupId(g), state) == len(cut[g]) else 0
-        for g, state in enumerate(last.states)
-    )
-    states = tuple(s if s is None or s <= event.num_tokens else 0 for s in states)
+    states = tuple(s if s is None or s <= event.num_tokens else 0 for s in last.states)
     case.draft.set(last_lookup=LastLookup(event.request, cut, event.num_tokens, states))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .types import Config, GroupId, align_down, ceil_div
+from .types import Config, GroupId, align_down
 
 Keyed = Callable[[GroupId, int], bool]
 
@@ -67,7 +67,7 @@ def own_reach(config: Config, group_id: GroupId, keyed: Keyed, limit: int) -> in
 def full_bound(config: Config, keyed: Keyed, limit: int) -> int:
     """How far full attention reaches: the shortest of its groups."""
     full = [GroupId(g) for g in config.ids() if not config.groups[g].recurrent]
-    return align_down(min(full_reach(config, g, keyed, limit) for g in full), config.alignment)
+    return min(full_reach(config, g, keyed, limit) for g in full)
 
 
 def joint_hit(config: Config, keyed: Keyed, limit: int) -> int:
@@ -127,11 +127,6 @@ def serving_lengths(config: Config, group_id: GroupId, index: int, hit: int, kno
         return range(hit, hit + 1)
     end = (index + 1) * group.block_size
     return range(min(hit, end), min(end, known) + 1, config.hash_unit)
-
-
-def hit_slots(config: Config, group_id: GroupId, length: int) -> int:
-    """How many table slots a hit of `length` tokens has in a group."""
-    return ceil_div(length, config.groups[group_id].block_size)
 
 
 def truncated_slots(config: Config, group_id: GroupId, slots: int, num_tokens: int) -> int | None:
