@@ -95,6 +95,7 @@ class _Run:
     replayed: str = ""
     events: int = 0
     reason: str = ""
+    cut_short: bool = False
 
     @property
     def left(self) -> float | None:
@@ -195,6 +196,7 @@ class _Run:
     def explore(self, subject: Subject) -> None:
         """Run the state machine."""
         if self.late:
+            self.cut_short = True
             return
         self.log(f"state machine, {self.options.examples} examples")
         try:
@@ -211,6 +213,7 @@ class _Run:
         except Flaky as flaky:
             raise _inside(flaky, subject) from flaky
         self.events += run.events
+        self.cut_short |= run.cut_short
 
     def shrink_all(self, subject: Subject) -> None:
         """Shrink what was broken, and keep it as files."""
@@ -245,6 +248,7 @@ class _Run:
             events=self.events,
             violations=tuple(self.violations()),
             reason=self.reason,
+            cut_short=self.cut_short,
         )
 
     def violations(self) -> Iterator[rep.ViolationResult]:

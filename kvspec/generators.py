@@ -20,8 +20,11 @@ from kvspec.spec.types import (
     ceil_div,
 )
 
-TOKENS = st.integers(0, 2).map(Token)
-"""A small alphabet, so that prompts share prefixes and differ by one token."""
+TOKENS = st.sampled_from([0, 1, 2, 2**30]).map(Token)
+"""A small alphabet, so that prompts share prefixes and differ by one token, or by its high bits."""
+
+NAMES = st.sampled_from(["a", "b"])
+"""Of salts, adapters and media: the same text stands for each of them."""
 
 
 @st.composite
@@ -59,17 +62,34 @@ def configs(draw: st.DrawFn) -> Config:
 
 
 @st.composite
-def identities(draw: st.DrawFn, length: int) -> Identity:
-    """Mostly the plain identity; else a salt, an adapter or a media item, from a few that clash."""
-    kind = draw(st.integers(0, 11))
-    if kind == 9:
-        return Identity(salt=draw(st.sampled_from(["a", "b"])))
-    if kind == 10:
-        return Identity(adapter=Adapter("a", draw(st.integers(0, 1))))
-    if kind == 11:
-        start = draw(st.integers(0, length - 1))
-        return Identity(media=(Media(draw(st.sampled_from("ab")), start, 1),))
-    return Identity()
+def identities(draw: st.DrawFn, known: list[Identity], length: int) -> Identity:
+    """Mostly the plain identity, or one that was seen before; else all dimensions together."""
+    kind = draw(st.integers(0, 9))
+    fitting = [i for i in known if all(m.start + m.length <= length for m in i.media)]
+    if kind < 6 or (kind < 8 and not fitting):
+        return Identity()
+    if kind < 8:
+        return draw(st.sampled_from(fitting))
+    adapters = st.builds(Adapter, NAMES, st.integers(0, 1))
+    return Identity(
+        salt=draw(st.none() | NAMES),
+        adapter=draw(st.none() | adapters),
+        media=draw(media(length)),
+    )
+
+
+@st.composite
+def media(draw: st.DrawFn, length: int) -> tuple[Media, ...]:
+    """Up to two items in order, of any length that fits `length` tokens."""
+    items: list[Media] = []
+    start = 0
+    for _ in range(draw(st.sampled_from([0, 1, 2]))):
+        start += draw(st.integers(0, 3))
+        if start < length:
+            size = draw(st.integers(1, length - start))
+            items.append(Media(draw(NAMES), start, size))
+            start += size
+    return tuple(items)
 
 
 @st.composite

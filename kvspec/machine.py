@@ -32,7 +32,16 @@ from hypothesis.stateful import (
 from kvspec.spec import events as ev
 from kvspec.spec.case import Ledger
 from kvspec.spec.clauses import Profile
-from kvspec.spec.types import BlockId, Config, Connector, RequestId, Step, Token, align_down
+from kvspec.spec.types import (
+    BlockId,
+    Config,
+    Connector,
+    Identity,
+    RequestId,
+    Step,
+    Token,
+    align_down,
+)
 
 from . import generators as gen
 from .determinism import independent_of_imports
@@ -116,6 +125,7 @@ class CacheMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.known: list[tuple[Token, ...]] = []
+        self.identities: list[Identity] = []
         self.names = 0
         self.marks_before: set[str] = set()
 
@@ -169,8 +179,10 @@ class CacheMachine(RuleBasedStateMachine):
     def _submit(self, data: st.DataObject) -> RequestId:
         longest = self.driver.state.config.max_model_len
         tokens = data.draw(gen.prompts(self.known, longest), label="tokens")
-        identity = data.draw(gen.identities(len(tokens)), label="identity")
+        identity = data.draw(gen.identities(self.identities, len(tokens)), label="identity")
         self.names += 1
+        if identity != Identity():
+            self.identities = [identity, *self.identities][:4]
         self.known = [tokens, *self.known][:6]
         return self.driver.submit(f"r{self.names}", tokens, identity)
 
@@ -371,9 +383,10 @@ class CacheMachine(RuleBasedStateMachine):
         longest = self.driver.state.config.max_model_len
         shared = prefix.tokens[: max(len(prefix) - cut, 0)]
         self.names += 1
-        reader = self.driver.submit(
-            f"r{self.names}", (*shared, *tail)[:longest], replace(prefix.identity, media=())
-        )
+        tokens = (*shared, *tail)[:longest]
+        media = (m for m in prefix.identity.media if m.start + m.length <= len(tokens))
+        identity = replace(prefix.identity, media=tuple(media))
+        reader = self.driver.submit(f"r{self.names}", tokens, identity)
         self.driver.open_pass()
         if self.driver.state.requests[writer].tables:
             self.driver.go_on(writer, hows[0])
@@ -448,6 +461,8 @@ class MachineRun:
 
     examples: int
     events: int
+    cut_short: bool = False
+    """Whether the time limit ended it."""
 
 
 def run_machine(
@@ -478,6 +493,10 @@ def run_machine(
         phases=(Phase.generate,),
         suppress_health_check=list(HealthCheck),
     )
-    with suppress(_TimeIsUp, Unsatisfiable), independent_of_imports():
-        run_state_machine_as_test(set_seed(seed)(machine), settings=plan)
-    return MachineRun(machine.runs, machine.sent)
+    cut_short = False
+    try:
+        with suppress(Unsatisfiable), independent_of_imports():
+            run_state_machine_as_test(set_seed(seed)(machine), settings=plan)
+    except _TimeIsUp:
+        cut_short = True
+    return MachineRun(machine.runs, machine.sent, cut_short)

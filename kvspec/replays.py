@@ -67,6 +67,11 @@ def replay(asked: Asked, progress: Progress = lambda done, total: None) -> rep.R
         seconds = time.monotonic() - began
         told = rep.violation_result(_failure(asked, broken), subject)
         return replace(report, verdict="broken", seconds=seconds, violations=(told,))
+    if not recorded and totals.infeasible == totals.requests:
+        raise BadInput(
+            f"{asked.trace}: none of {totals.requests} requests fits the pool, nothing was served: "
+            "raise --blocks"
+        )
     return replace(report, totals=totals, seconds=time.monotonic() - began)
 
 

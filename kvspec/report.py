@@ -110,7 +110,10 @@ class ReplayReport:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A whole check. `replay` says what was, `reason` why it is unusable or ended early."""
+    """A whole check. `replay` says what was, `reason` why it is unusable or ended early.
+
+    `cut_short`: the time limit left out runs of the machine, at least.
+    """
 
     target: str
     profile: str
@@ -124,6 +127,7 @@ class Report:
     violations: tuple[ViolationResult, ...] = ()
     replay: str = ""
     reason: str = ""
+    cut_short: bool = False
 
     @property
     def status(self) -> int:
@@ -152,6 +156,7 @@ def verdict_line(report: Report) -> str:
         f"{who}conforms ({report.profile}): {exercised} of {len(covered)} clauses exercised, "
         f"{passed if passed == of else f'{passed} of {of}'} scenarios, "
         f"{report.events:,} events, seed {report.seed}"
+        f"{', cut short by the time limit' if report.cut_short else ''}"
     )
 
 

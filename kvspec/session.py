@@ -154,7 +154,7 @@ class Session:
                 end = request.computed if self.config.groups[g].recurrent else end
                 worker.load(block, g, request.prefix, start, end)
                 self._compare(worker, block, g)
-        elif isinstance(event, ev.Allocate) and event.num_external_tokens:
+        elif isinstance(event, ev.Allocate | ev.Reset):
             contents = self.state.contents
             if contents is not before.contents:
                 fresh = [b for b, c in contents.items() if c is POISON]

@@ -11,10 +11,11 @@ from .layout import Layout
 class Found:
     """A hit: slots by group, its length, the length of each recurrent group's own state.
 
-    `states` has an entry for full groups too, which nobody reads.
+    `states` has an entry for full groups too, which nobody reads. A view knows the `whole` that it
+    was cut from.
     """
 
-    __slots__ = ("blocks", "boundary", "diverged", "num_tokens", "states")
+    __slots__ = ("blocks", "boundary", "diverged", "num_tokens", "states", "whole")
 
     def __init__(
         self,
@@ -23,7 +24,9 @@ class Found:
         states: list[int],
         boundary: int = 0,
         diverged: bool = False,
+        whole: Found | None = None,
     ) -> None:
+        self.whole: Found | None = whole
         self.blocks = blocks
         self.num_tokens: int = num_tokens
         self.states = states
@@ -151,6 +154,7 @@ def truncated(layout: Layout, found: Found, num_tokens: int) -> Found | str:
 
     A recurrent group may be shorter, since an external source can bring its state.
     """
+    found = found.whole or found
     if num_tokens > found.num_tokens:
         return f"the hit ends at {found.num_tokens} tokens"
     blocks: list[tuple[int, ...]] = []
@@ -164,4 +168,4 @@ def truncated(layout: Layout, found: Found, num_tokens: int) -> Found | str:
             return f"group {g} does not cover {num_tokens} tokens"
         blocks.append(found.blocks[g][:slots])
         states.append(found.states[g] if found.states[g] <= num_tokens else 0)
-    return Found(blocks, num_tokens, states)
+    return Found(blocks, num_tokens, states, whole=found)

@@ -37,12 +37,14 @@ class Offers:
             self.offering[r.serial] = r
 
     def forget(self, blocks: list[int]) -> None:
-        """Blocks got another owner: whoever offered one has nothing to hand off. O(len(blocks))."""
+        """Blocks got another owner: nobody hands them off any more. O(len(blocks))."""
         if self.of_block:
             for block in blocks:
-                owner = self.of_block.get(block)
+                owner = self.of_block.pop(block, None)
                 if owner is not None:
-                    self.kill(owner)
+                    owner.offers = [offer for offer in owner.offers if offer[1] != block]
+                    if not owner.offers:
+                        del self.offering[owner.serial]
 
     def kill(self, r: Request) -> None:
         """A request's offers die with it. O(its offers)."""

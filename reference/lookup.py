@@ -68,13 +68,17 @@ def find_state(config: Config, g: int, pool: Pool, prefix: Prefix, limit: int) -
 
 @dataclass(slots=True)
 class Result:
-    """A hit: slots per group, its length, the length of each group's own state, and the rest."""
+    """A hit: slots per group, its length, the length of each group's own state, and the rest.
+
+    A view of it knows the `whole` that it was cut from.
+    """
 
     blocks: list[list[BlockId]]
     num_tokens: int
     states: list[int]
     shared_prefix_boundary: int = 0
     diverged: bool = False
+    whole: Result | None = None
 
 
 class Finder:

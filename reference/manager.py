@@ -112,7 +112,7 @@ class Manager:
     def truncate(self, request: RequestId, num_tokens: int) -> ev.View:
         """A view of the last lookup at a length that ends a block in every group."""
         assert self.last_lookup is not None
-        _, last = self.last_lookup
+        last = self.last_lookup[1].whole or self.last_lookup[1]
         if num_tokens > last.num_tokens:
             raise ev.Rejected(f"the hit ends at {last.num_tokens} tokens")
         blocks: list[list[BlockId]] = []
@@ -125,7 +125,7 @@ class Manager:
                 raise ev.Rejected(f"group {g} does not cover {num_tokens} tokens")
             blocks.append(last.blocks[g][:slots])
             states.append(last.states[g] if last.states[g] <= num_tokens else 0)
-        self.last_lookup = request, Result(blocks, num_tokens, states)
+        self.last_lookup = request, Result(blocks, num_tokens, states, whole=last)
         return ev.View(_frozen(blocks))
 
     # --- allocation -----------------------------------------------------------------------------
@@ -228,7 +228,7 @@ class Manager:
     def _take(self, g: int, external: bool, copied: bool) -> BlockId:
         block = self.pool.take()
         for r in self.requests.values():
-            r.offers = [] if any(offer[1] == block for offer in r.offers) else r.offers
+            r.offers = [offer for offer in r.offers if offer[1] != block]
         if block in self.to_zero:
             self.to_zero.remove(block)
         if self.config.groups[g].zeroed and not external and not copied:

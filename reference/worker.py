@@ -11,7 +11,7 @@ import hashlib
 from functools import lru_cache
 from typing import Protocol
 
-from kvspec.spec.content import Base, Content, State
+from kvspec.spec.content import Base, Content, RecurrentState
 from kvspec.spec.digests import Prefix, encode_extras, encode_tokens
 from kvspec.spec.state import Forward, Work, written_slots
 from kvspec.spec.types import BlockId, Config, GroupId, Identity, Table, Token
@@ -168,7 +168,7 @@ class Worker:
 
 def render(content: Content, page: int, block_size: int) -> bytes:
     """The bytes of a block that holds this content; of a state, only its cell."""
-    if isinstance(content, State):
+    if isinstance(content, RecurrentState):
         return chain(content.prefix)[content.length]
     data = bytearray((POISON if content.base is Base.POISON else b"\0") * page)
     for run in content.runs:

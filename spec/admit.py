@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import events as ev
-from .state import HandOff, Pass, Request, State, written_slots
+from .state import HandOff, LastLookup, Pass, Request, State, written_slots
 from .types import MAX_ID_LENGTH, MAX_TOKEN, Config, Connector, InvalidInput, RequestId, Token
 
 
@@ -50,10 +50,18 @@ def _submit(state: State, event: ev.Submit) -> str | None:
         return (
             f"{len(event.tokens)} tokens are more than max_model_len {state.config.max_model_len}"
         )
+    return _bad_media(event) or _bad_tokens(event.tokens)
+
+
+def _bad_media(event: ev.Submit) -> str | None:
+    free_from = 0
     for item in event.media:
         if item.start < 0 or item.length < 1 or item.start + item.length > len(event.tokens):
             return f"media {item.content!r} does not lie within the {len(event.tokens)} tokens"
-    return _bad_tokens(event.tokens)
+        if item.start < free_from:
+            return f"media {item.content!r} starts before the item in front of it ends"
+        free_from = item.start + item.length
+    return None
 
 
 def _bad_tokens(tokens: tuple[Token, ...]) -> str | None:
@@ -97,7 +105,8 @@ def _allocate(state: State, event: ev.Allocate) -> str | None:
     request = state.requests[event.request]
     return (
         _not_granting(state, event.request)
-        or _not_resumable(state, event, request)
+        or _not_ready(event.request, request)
+        or _bad_external(state, event, request)
         or _too_many(state, event, request)
     )
 
@@ -114,33 +123,42 @@ def _not_granting(state: State, name: RequestId) -> str | None:
     return None
 
 
-def _not_resumable(state: State, event: ev.Allocate, request: Request) -> str | None:
+def _not_ready(name: RequestId, request: Request) -> str | None:
     if request.loading:
-        return f"request {event.request!r} waits for its external tokens"
+        return f"request {name!r} waits for its external tokens"
     if request.stranded:
-        return f"request {event.request!r} has nowhere to resume from after its load: preempt it"
-    last, external = state.last_lookup, event.num_external_tokens
-    if external and request.tables:
-        return "external tokens come only with a request's first grant"
-    if external and state.config.connector is Connector.NONE:
-        return "there is no connector to bring external tokens"
-    if external and state.config.max_in_flight > 1 and not state.config.deferral:
-        return "external tokens with several steps in flight need deferral"
-    if request.tables or last is None or last.request != event.request:
+        return f"request {name!r} has nowhere to resume from after its load: preempt it"
+    return None
+
+
+def _own_lookup(state: State, name: RequestId) -> LastLookup | None:
+    """The hit that a first grant of this request uses."""
+    last = state.last_lookup
+    return last if last is not None and last.request == name else None
+
+
+def _bad_external(state: State, event: ev.Allocate, request: Request) -> str | None:
+    hit = None if request.tables else _own_lookup(state, event.request)
+    if event.num_external_tokens == 0:
+        if hit is not None and not hit.resumable:
+            return "a diverged hit needs external tokens that bring the recurrent state"
         return None
-    if external and last.num_tokens % state.config.scheduler_block:
-        return f"external tokens need a hit cut to block ends, not {last.num_tokens} tokens"
-    if not last.resumable and not external:
-        return "a diverged hit needs external tokens that bring the recurrent state"
+    if request.tables:
+        return "external tokens come only with a request's first grant"
+    if state.config.connector is Connector.NONE:
+        return "there is no connector to bring external tokens"
+    if state.config.max_in_flight > 1 and not state.config.deferral:
+        return "external tokens with several steps in flight need deferral"
+    if hit is not None and hit.num_tokens % state.config.scheduler_block:
+        return f"external tokens need a hit cut to block ends, not {hit.num_tokens} tokens"
     return None
 
 
 def _too_many(state: State, event: ev.Allocate, request: Request) -> str | None:
     start = request.computed
     if not request.tables:
-        last = state.last_lookup
-        hit = last.num_tokens if last and last.request == event.request else 0
-        start = hit + event.num_external_tokens
+        hit = _own_lookup(state, event.request)
+        start = (hit.num_tokens if hit else 0) + event.num_external_tokens
     known, end = len(request.prefix), start + event.num_new_tokens
     if event.num_external_tokens and start >= known:
         return f"external tokens up to {start} leave none of {known} tokens to compute"
@@ -271,12 +289,12 @@ def _free_detached(state: State, event: ev.FreeDetached) -> str | None:
 
 
 def _offload(state: State, event: ev.OffloadRead | ev.OffloadDone) -> str | None:
-    if not readable_pins(state, event.request):
+    pins = readable_pins(state, event.request)
+    if not pins:
         return f"nothing is handed to the connector for request {event.request!r}"
-    if isinstance(event, ev.OffloadRead) and state.executed < state.dispatched:
-        return "a step that writes what was handed off may not have run yet: execute first"
-    if isinstance(event, ev.OffloadRead) and state.open:
-        return f"step {state.open.work.number} has not ended"
+    newest = max(pin.step for pin in pins)
+    if isinstance(event, ev.OffloadRead) and newest > state.executed:
+        return f"step {newest}, which writes what was handed off, has not run: execute first"
     return None
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from .clauses import CLAUSES, FENCE_HELD, Clause, Predicate, Profile, equal
 from .state import Draft, Due, State
-from .types import BlockId, Config, RequestId, Step
+from .types import BlockId, Config, RequestId, Step, Tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,18 +91,26 @@ class Case:
         if self.accounting:
             self._due.append(Due(clause.id, what, block))
 
-    def release(self, blocks: tuple[BlockId, ...], fence: Step) -> None:
-        """Blocks lose a holder, in this order; behind the fence when a step may touch them."""
-        if not blocks:
+    def release(self, lists: Tables, fence: Step) -> None:
+        """Each list's blocks lose a holder; behind the fence when a step may touch them."""
+        if not any(lists):
             return
-        if self.config.deferral and fence > self.before.processed:
-            self.draft.set(fenced=(*self.draft.fenced, (fence, blocks)))
-            self.mark("fence outlives its request")
+        if not self.config.deferral or fence <= self.before.processed:
+            self.free(lists)
+            return
+        self.draft.set(fenced=(*self.draft.fenced, (fence, lists)))
+        self.mark("fence outlives its request")
+        for blocks in lists:
             for block in blocks:
                 self.owe(FENCE_HELD, "count", block)
-            return
-        for block in blocks:
-            self.draft.drop(block)
+
+    def free(self, lists: Tables) -> None:
+        """Each list's blocks lose a holder, tails first."""
+        for blocks in lists:
+            for block in reversed(blocks):
+                self.draft.drop(block)
+            unheld = dict.fromkeys(block for block in blocks if not self.draft.count(block))
+            self.draft.set(freed=(*self.draft.freed, tuple(unheld)))
 
     def forget_zeroing(self, blocks: Iterable[BlockId]) -> None:
         """Blocks leave their only holder: the next step has no business with them."""
@@ -121,7 +129,7 @@ class Case:
     def rollback(self) -> None:
         """Forget what was worked out: nothing happened."""
         self.draft, self._due = Draft(self.before), []
-        self.draft.set(last_lookup=None, freed=())
+        self.draft.set(last_lookup=None, freed=(), free_list=None)
 
     def close(self) -> State:
         """The next state."""

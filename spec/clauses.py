@@ -91,6 +91,13 @@ def disjoint(observed: Any, allowed: Any) -> bool:
     return set(observed).isdisjoint(allowed)
 
 
+def first_then(observed: Any, allowed: Any) -> bool:
+    """Two bags, the first of them before the second."""
+    first, rest = allowed
+    border = len(first)
+    return same_bag(observed[:border], first) and same_bag(observed[border:], rest)
+
+
 def same_bag(observed: Any, allowed: Any) -> bool:
     """The same things the same number of times, in any order."""
     return sorted(observed) == sorted(allowed)
@@ -179,7 +186,7 @@ HIT_CONNECTOR = _clause(
 )
 HIT_PURE = _clause(
     "HIT.PURE",
-    "A lookup or a truncation changes nothing.",
+    "A lookup or a truncation changes nothing: no count, no key, no place in the free list.",
     "A lookup that takes something leaks it whenever admission then fails.",
     equal,
     "atlas A9: SGLang #21404, #16067",
@@ -216,9 +223,10 @@ ALLOC_HITS = _clause(
 )
 ALLOC_CAPACITY = _clause(
     "ALLOC.CAPACITY",
-    "A grant is refused exactly when the blocks it would take from the pool exceed those free.",
+    "A grant is refused exactly when the blocks it would take from the pool exceed those free; a "
+    "local state that external tokens replace may be counted or not.",
     "A wrong estimate either fails half-way or starves a request that fits.",
-    equal,
+    one_of,
     "atlas C9: vLLM #46384",
     "atlas G1: vLLM #39734",
     "atlas A3: TensorRT-LLM #12682",
@@ -481,9 +489,9 @@ FENCE_REACHED = _clause(
 FENCE_RETAINED = _clause(
     "FENCE.RETAINED",
     "Releasing retained endpoints frees them at once when deferral is off or the fence is reached, "
-    "else queues them behind it.",
+    "the last drained first, else queues them behind it.",
     "The endpoints are needed until the copy has run.",
-    same_bag,
+    equal,
     "atlas B5: vLLM #29870",
 )
 FENCE_EXTERNAL = _clause(
@@ -550,9 +558,9 @@ REF_COUNT = _clause(
 )
 REF_DETACHED = _clause(
     "REF.DETACHED",
-    "Detaching returns every block that the request held, its pins among them, and frees none.",
+    "Detaching returns every block that the request held, its pins first, and frees none.",
     "What is not listed will never be freed.",
-    same_bag,
+    first_then,
     "atlas A1: vLLM #42571",
 )
 REF_PINS = _clause(
@@ -580,7 +588,8 @@ FREE_ONCE = _clause(
 )
 FREE_TAIL = _clause(
     "FREE.TAIL",
-    "Of the keyed blocks of one table freed together, later ones are reused before earlier ones.",
+    "Of the keyed blocks of one table, or of one list, that are freed together, later ones are "
+    "reused before earlier ones.",
     "A prefix whose head is gone cannot be hit however much of its tail remains.",
     equal,
 )
@@ -725,7 +734,7 @@ LIVE_ALONE = _clause(
     "LIVE.ALONE",
     "When nothing is held and no step is in flight, a request that fits the pool is granted.",
     "Otherwise it waits for ever, and everyone behind it.",
-    equal,
+    one_of,
     "atlas G1: vLLM #39734",
     "atlas G2: vLLM #45388",
     profile=SOUND,

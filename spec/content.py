@@ -37,14 +37,14 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class RecurrentState:
     """A recurrent block: the state after exactly `length` tokens of `prefix`."""
 
     prefix: Prefix
     length: int
 
 
-Content = Rows | State
+Content = Rows | RecurrentState
 
 POISON = Rows(Base.POISON)
 ZERO = Rows(Base.ZERO)
@@ -90,14 +90,14 @@ def first_foreign(content: Content, prefix: Prefix, start: int, end: int) -> int
 
 def holds_state(content: Content, prefix: Prefix, length: int) -> bool:
     """Whether the block holds the recurrent state after exactly `length` tokens of `prefix`."""
-    if not isinstance(content, State) or content.length != length:
+    if not isinstance(content, RecurrentState) or content.length != length:
         return False
     return prefix.agrees(content.prefix, length)
 
 
 def describe(content: Content) -> str:
     """The block's content in words, for a report."""
-    if isinstance(content, State):
+    if isinstance(content, RecurrentState):
         return f"the state after {_show(content.prefix, content.length)}"
     if not content.runs:
         return content.base.value

@@ -109,6 +109,8 @@ class Prefix:
 
     def agrees(self, other: Prefix, length: int) -> bool:
         """Whether the first `length` tokens of both compute the same thing."""
+        if length > min(len(self), len(other)):
+            return False
         if self is other:
             return True
         units = length // self.hash_unit

@@ -33,6 +33,12 @@ class Ask:
             kept += [slot.source for slot in slots if isinstance(slot, Private)]
         return tuple(kept)
 
+    @property
+    def optional_blocks(self) -> set[BlockId]:
+        """Those that the table may do without."""
+        kept = (slot for slots in self.slots for slot in slots if isinstance(slot, Kept))
+        return {slot.block for slot in kept if slot.optional}
+
 
 @dataclass(frozen=True, slots=True)
 class Handed:
@@ -162,8 +168,11 @@ def _take(case: Case, ask: Ask, one: Handed) -> None:
 def _bury_offers(case: Case, block: BlockId) -> None:
     """A hand-off that nobody drained is gone when its block is."""
     for name, offers in case.before.offers.items():
-        if any(offer.block == block for offer in offers):
+        left = tuple(offer for offer in case.draft.offers.get(name, ()) if offer.block != block)
+        if not left:
             case.kill_offers(name)
+        elif left != offers:
+            case.draft.put("offers", name, left)
 
 
 # --- what follows -------------------------------------------------------------------------------
@@ -205,7 +214,8 @@ def _move_entry(case: Case, ask: Ask, one: Handed) -> None:
     case.owe(c.COW_MOVED, "key", one.block)
     if case.config.connector is not Connector.NONE:
         name = ask.event.request
-        offer = HandOff(one.group, one.block, entry.length, entry.prefix)
+        step = case.draft.open.work.number
+        offer = HandOff(one.group, one.block, entry.length, entry.prefix, step)
         offers = case.draft.offers.get(name, ())
         case.draft.put("offers", name, (*offers, offer))
         case.mark("hand-off offered")
@@ -273,12 +283,22 @@ def _held_by_another(case: Case, name: RequestId, block: BlockId) -> bool:
     )
 
 
+def _keeps_states(ask: Ask, seen: ev.Grant) -> bool:
+    """Whether the table still has every local state that it may do without."""
+    return all(
+        block == slot.block
+        for slots, table in zip(ask.slots, seen.table, strict=True)
+        for slot, block in zip(slots, table, strict=True)
+        if isinstance(slot, Kept) and slot.optional
+    )
+
+
 def _record(case: Case, ask: Ask, seen: ev.Grant, forward: Forward | None) -> None:
     """The request and the pass after the grant."""
     name, span = ask.event.request, ask.span
     changes: dict[str, object] = {"tables": seen.table}
     if ask.hit is not None:
-        resumable = ask.hit.resumable
+        resumable = ask.hit.resumable and _keeps_states(ask, seen)
         changes |= {"computed": span.start, "local": span.local, "registered": span.local}
         changes |= {"resumable": resumable or not span.external, "loading": span.external > 0}
     case.draft.update(name, **changes)

@@ -51,6 +51,9 @@ MAY_BE_REJECTED = (ev.Truncate, ev.Allocate)
 KEEPS_LOOKUP = (ev.Lookup, ev.LookupForConnector, ev.Truncate, ev.Snapshot)
 """Events after which a lookup still counts as the one directly before."""
 
+CHANGES_NOTHING = (*KEEPS_LOOKUP, ev.Chunk)
+"""Questions."""
+
 
 def initial_state(config: Config) -> State:
     """A cache that was just configured: nothing held, nothing keyed."""
@@ -86,6 +89,8 @@ def judge_admitted(
         case.draft.set(last_lookup=None)
     if not isinstance(event, ev.Snapshot):
         case.draft.set(freed=())
+    if not isinstance(event, CHANGES_NOTHING):
+        case.draft.set(free_list=None)
     try:
         if not isinstance(event, MAY_BE_REJECTED):
             rejected = observation if isinstance(observation, ev.Rejection) else None

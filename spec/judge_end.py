@@ -7,10 +7,11 @@ from dataclasses import replace
 from . import clauses as c
 from . import events as ev
 from .case import Case
+from .content import POISON
 from .digests import make_prefix
 from .registration import retract
-from .state import DetachedList, HandOff, Request
-from .types import NULL_BLOCK, Identity, RequestId, Step, Table, Tables
+from .state import DetachedList, HandOff, Request, touched_blocks
+from .types import NULL_BLOCK, Identity, RequestId, Step, Tables
 
 
 def judge_submit(case: Case, event: ev.Submit, _: ev.Done) -> None:
@@ -26,25 +27,19 @@ def judge_append(case: Case, event: ev.Append, _: ev.Done) -> None:
     case.draft.update(event.request, prefix=request.prefix.extended(event.tokens))
 
 
-def held_blocks(tables: Tables) -> tuple[Table, ...]:
+def held_blocks(tables: Tables) -> Tables:
     """The real blocks of each table, in order."""
     return tuple(tuple(b for b in table if b != NULL_BLOCK) for table in tables)
 
 
-def freeing_order(tables: tuple[Table, ...]) -> Table:
-    """Tails first, group by group."""
-    return tuple(block for table in tables for block in reversed(table))
-
-
-def _give_back(case: Case, name: RequestId) -> None:
+def _free_request(case: Case, name: RequestId) -> None:
     """A request's blocks and pins go back, behind the fence of its last step if need be."""
     request = case.draft.request(name)
     tables = held_blocks(request.tables)
     case.kill_offers(name)
-    case.forget_zeroing(freeing_order(tables))
-    case.release(freeing_order(tables), request.last_step)
+    case.forget_zeroing(block for table in tables for block in table)
+    case.release(tables, request.last_step)
     _unpin(case, request.pins)
-    case.draft.set(freed=tables)
 
 
 def _unpin(case: Case, pins: tuple[HandOff, ...]) -> None:
@@ -55,13 +50,13 @@ def _unpin(case: Case, pins: tuple[HandOff, ...]) -> None:
 
 def judge_end(case: Case, event: ev.Finish | ev.Abort, _: ev.Done) -> None:
     """A request ends."""
-    _give_back(case, event.request)
+    _free_request(case, event.request)
     case.draft.remove("requests", event.request)
 
 
 def judge_preempt(case: Case, event: ev.Preempt, _: ev.Done) -> None:
     """A request waits again, with nothing computed and all its tokens."""
-    _give_back(case, event.request)
+    _free_request(case, event.request)
     case.draft.put("requests", event.request, case.draft.request(event.request).waiting())
 
 
@@ -71,7 +66,7 @@ def judge_withdraw(case: Case, event: ev.Withdraw, _: ev.Done) -> None:
     assert current is not None
     case.mark("withdrawn chunk")
     retract(case, name, case.before.requests[name].computed)
-    _give_back(case, name)
+    _free_request(case, name)
     case.draft.put("requests", name, case.draft.request(name).waiting())
     forwards = tuple(f for f in current.work.forwards if f.request != name)
     granted = tuple(g for g in current.granted if g[0] != name)
@@ -86,7 +81,7 @@ def judge_detach(case: Case, event: ev.Detach, seen: ev.Detached) -> None:
     tables = held_blocks(request.tables)
     blocks = tuple(block for table in tables for block in table)
     pinned = tuple(pin.block for pin in request.pins)
-    case.require(c.REF_DETACHED, seen.blocks, (*pinned, *blocks))
+    case.require(c.REF_DETACHED, seen.blocks, (pinned, blocks))
     for block in {*pinned, *blocks}:
         case.owe(c.REF_DETACHED, "count", block)
     case.kill_offers(name)
@@ -106,7 +101,7 @@ def judge_free_detached(case: Case, event: ev.FreeDetached, _: ev.Done) -> None:
     """What was detached is freed, tails first, and its pins are dropped."""
     found: DetachedList = case.before.detached[event.request]
     case.draft.remove("detached", event.request)
-    case.release(tuple(reversed(found.blocks)), found.fence)
+    case.release((found.blocks,), found.fence)
     _unpin(case, found.pins)
 
 
@@ -126,4 +121,15 @@ def judge_reset(case: Case, _: ev.Reset, seen: ev.ResetDone) -> None:
         case.owe(c.EVICT_CLEARED, "key", block)
     if seen.done:
         case.draft.set(keys={}, index={})
+        _void(case)
         case.mark("reset")
+
+
+def _void(case: Case) -> None:
+    """The weights may be new ones: what blocks hold is nobody's prefix any more.
+
+    Steps in flight still run as they were dispatched, on what they find.
+    """
+    touched = set().union(*(touched_blocks(case.config, work) for work in case.before.in_flight))
+    for block in case.before.contents.keys() - touched:
+        case.draft.put("contents", block, POISON)

@@ -17,7 +17,7 @@ from .tables import (
     moved_tail,
     next_full,
     next_recurrent,
-    taken,
+    num_fresh,
 )
 from .types import NULL_BLOCK, BlockId, GroupId, Tables
 
@@ -31,7 +31,7 @@ def judge_allocate(case: Case, event: ev.Allocate, seen: ev.Grant | ev.Rejection
     assert isinstance(seen, ev.Grant)
     before = case.before.requests[event.request]
     kept_whole = before.tables
-    _give_back(case, event)
+    _return_old_states(case, event)
     ask = _ask(case, event)
     moves = _expected_moves(case, ask)
     _decide(case, ask, seen, moves)
@@ -44,14 +44,14 @@ def judge_allocate(case: Case, event: ev.Allocate, seen: ev.Grant | ev.Rejection
 # --- what is asked ------------------------------------------------------------------------------
 
 
-def _give_back(case: Case, event: ev.Allocate) -> None:
+def _return_old_states(case: Case, event: ev.Allocate) -> None:
     """A running request's recurrent states before the one it goes on from leave its table."""
     request = case.before.requests[event.request]
     tables = list(request.tables)
     for g, group in enumerate(case.config.groups[: len(tables)]):
         gone = given_back(group, tables[g], request.computed)
         if gone:
-            case.release(tuple(tables[g][i] for i in reversed(gone)), request.last_step)
+            case.release((tuple(tables[g][i] for i in gone),), request.last_step)
             tables[g] = tuple(NULL_BLOCK if i in gone else b for i, b in enumerate(tables[g]))
     if tuple(tables) != request.tables:
         case.draft.update(event.request, tables=tuple(tables))
@@ -105,13 +105,15 @@ def _decide(case: Case, ask: Ask, seen: ev.Grant, moves: dict[BlockId, GroupId])
         case.require(c.STEP_DEFER, seen.granted, False, f"block {min(waits_for)}")
         return
     unheld = {block for block in ask.hit_blocks if case.draft.count(block) == 0}
-    need = taken(ask.slots) + len(moves) + len(unheld)
+    need = num_fresh(ask.slots) + len(moves) + len(unheld)
+    least = need - len(unheld & ask.optional_blocks)
     if not case.before.refs and not case.before.in_flight:
-        case.require(c.LIVE_ALONE, seen.granted, need <= case.config.num_blocks - 1)
+        pool = case.config.num_blocks - 1
+        case.require(c.LIVE_ALONE, seen.granted, {need <= pool, least <= pool})
     free = case.draft.num_free
     case.mark("refusal" if need > free else "grant")
     where = f"needs {need} blocks, {free} are free"
-    case.require(c.ALLOC_CAPACITY, seen.granted, need <= free, where)
+    case.require(c.ALLOC_CAPACITY, seen.granted, {need <= free, least <= free}, where)
 
 
 def _written_in_this_step(case: Case, ask: Ask) -> set[BlockId]:

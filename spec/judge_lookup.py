@@ -58,7 +58,8 @@ def judge_lookup_for_connector(
         _boundary(case, seen, keyed, limit)
     if seen.diverged:
         case.mark("diverged connector hit")
-    _remember(case, LastLookup(event.request, seen.blocks, seen.num_tokens, states))
+    guessed = seen.diverged and not case.accounting
+    _remember(case, LastLookup(event.request, seen.blocks, seen.num_tokens, states, guessed))
 
 
 def _states(case: Case, seen: ev.ConnectorHit, keyed: Keyed, limit: int) -> tuple[int | None, ...]:
@@ -136,9 +137,10 @@ def _remember(case: Case, lookup: LastLookup) -> None:
 
 
 def judge_truncate(case: Case, event: ev.Truncate, seen: ev.View | ev.Rejection) -> None:
-    """A view of the last lookup at another length."""
+    """A view of the last lookup, however often it was cut before, at another length."""
     last = case.before.last_lookup
     assert last is not None
+    last = last.whole or last
     sizes = [
         truncated_slots(case.config, GroupId(g), len(last.blocks[g]), event.num_tokens)
         for g in case.config.ids()
@@ -152,4 +154,5 @@ def judge_truncate(case: Case, event: ev.Truncate, seen: ev.View | ev.Rejection)
     cut = tuple(table[:size] for table, size in zip(last.blocks, sizes, strict=True))
     case.require(c.TRUNC_VIEW, seen.blocks, cut)
     states = tuple(s if s is None or s <= event.num_tokens else 0 for s in last.states)
-    case.draft.set(last_lookup=LastLookup(event.request, cut, event.num_tokens, states))
+    view = LastLookup(event.request, cut, event.num_tokens, states, last.guessed, last)
+    case.draft.set(last_lookup=view)

@@ -40,7 +40,7 @@ def judge_snapshot(case: Case, _: ev.Snapshot, seen: ev.Books) -> None:
     if seen.tables is not None:
         expected = {name: r.tables for name, r in case.before.requests.items() if any(r.tables)}
         case.require(c.TABLE_SHOWN, {n: t for n, t in seen.tables.items() if any(t)}, expected)
-    case.draft.set(due=())
+    case.draft.set(due=(), free_list=seen.free_list)
 
 
 def _lookup_changed_nothing(case: Case, seen: ev.Books) -> None:
@@ -50,6 +50,8 @@ def _lookup_changed_nothing(case: Case, seen: ev.Books) -> None:
     if seen.keys is not None:
         keyed = {block for block, keys in seen.keys.items() if keys}
         case.require(c.HIT_PURE, keyed, set(case.before.keys), "keyed blocks")
+    if seen.free_list is not None and case.before.free_list is not None:
+        case.require(c.HIT_PURE, seen.free_list, case.before.free_list, "free list")
 
 
 def _pay(case: Case, what: str, shown: Mapping[BlockId, Any]) -> None:
@@ -102,7 +104,7 @@ def _free_list(case: Case, free: Table) -> None:
     expected = {BlockId(b) for b in range(1, case.config.num_blocks)} - set(case.before.refs)
     case.require(c.FREE_EXACT, set(free), expected)
     place = {block: i for i, block in enumerate(free)}
-    for table in case.before.freed:
-        keyed = [b for b in table if b in place and b in case.before.keys]
+    for blocks in case.before.freed:
+        keyed = [b for b in blocks if b in place and b in case.before.keys]
         for head, tail in pairwise(keyed):
             case.require(c.FREE_TAIL, place[tail] < place[head], True, f"{tail} before {head}")

@@ -13,8 +13,8 @@ from .content import (
     ZERO,
     Base,
     Content,
+    RecurrentState,
     Rows,
-    State,
     describe,
     first_foreign,
     holds_state,
@@ -91,8 +91,11 @@ def judge_take_offloads(case: Case, _: ev.TakeOffloads, seen: ev.Offloads) -> No
 
 
 def _pin(case: Case, name: RequestId, handed: tuple[tuple[GroupId, BlockId, int], ...]) -> None:
-    request = case.draft.request(name)
-    pins = [HandOff(group, block, boundary, request.prefix) for group, block, boundary in handed]
+    """What was never offered is taken for what it is said to be, as of the newest step."""
+    request, current = case.draft.request(name), case.before.open
+    newest = current.work.number if current else case.before.dispatched
+    offered = {(o.group, o.block, o.boundary): o for o in case.before.offers.get(name, ())}
+    pins = [offered.get(one, HandOff(*one, request.prefix, newest)) for one in handed]
     for pin in pins:
         case.require(c.ALLOC_RANGE, pin.block, range(1, case.config.num_blocks))
         if case.draft.count(pin.block) == 0:
@@ -172,7 +175,7 @@ def _write(case: Case, forward: Forward) -> None:
         group, block = case.config.groups[g], forward.tables[g][slot]
         content: Content = case.draft.content(block)
         if group.recurrent:
-            case.draft.put("contents", block, State(forward.prefix, forward.end))
+            case.draft.put("contents", block, RecurrentState(forward.prefix, forward.end))
             continue
         end = min((slot + 1) * group.block_size, forward.end)
         if position < known:
@@ -237,11 +240,12 @@ def judge_process(case: Case, _: ev.Process, __: ev.Done) -> None:
         in_flight=tuple(w for w in case.before.in_flight if w.number > number),
         fenced=tuple(f for f in case.before.fenced if f[0] > number),
     )
-    reached = [blocks for fence, blocks in case.before.fenced if fence <= number]
-    for blocks in reached:
-        for block in blocks:
-            case.draft.drop(block)
-            case.owe(c.FENCE_REACHED, "count", block)
+    reached = [lists for fence, lists in case.before.fenced if fence <= number]
+    for lists in reached:
+        case.free(lists)
+        for blocks in lists:
+            for block in blocks:
+                case.owe(c.FENCE_REACHED, "count", block)
     if reached:
         case.mark("fence reached")
 
@@ -250,12 +254,12 @@ def judge_release_retained(case: Case, event: ev.ReleaseRetained, seen: ev.Relea
     """Endpoints of copies up to the fence: freed at once, or queued behind it, tails first."""
     retained = case.before.retained
     batches = [blocks for step, blocks in retained if step <= event.fence]
-    blocks = tuple(block for batch in batches for block in batch)[::-1]
+    blocks = tuple(block for batch in batches for block in batch)
     case.draft.set(retained=tuple(b for b in retained if b[0] > event.fence))
     waits = case.config.deferral and event.fence > case.before.processed
     if blocks or seen.blocks:
-        case.require(c.FENCE_RETAINED, seen.blocks, () if waits else blocks)
-    case.release(blocks, event.fence)
+        case.require(c.FENCE_RETAINED, seen.blocks, () if waits else blocks[::-1])
+    case.release((blocks,), event.fence)
 
 
 # --- the connector ------------------------------------------------------------------------------
@@ -294,9 +298,9 @@ def _cut_lost_states(case: Case, name: RequestId, request: Request) -> None:
     for g, group in enumerate(case.config.groups):
         if group.recurrent:
             kept = ceil_div(request.local, group.block_size)
-            gone = [block for block in reversed(tables[g][kept:]) if block != NULL_BLOCK]
+            gone = tuple(block for block in tables[g][kept:] if block != NULL_BLOCK)
             case.forget_zeroing(gone)
-            case.release(tuple(gone), request.last_step)
+            case.release((gone,), request.last_step)
             tables[g] = tables[g][:kept]
     case.draft.update(name, tables=tuple(tables))
 
@@ -316,7 +320,7 @@ def _load(case: Case, request: Request) -> None:
     for g, slot, block in external_slots(case.config, request):
         size = case.config.groups[g].block_size
         if case.config.groups[g].recurrent:
-            case.draft.put("contents", block, State(request.prefix, request.computed))
+            case.draft.put("contents", block, RecurrentState(request.prefix, request.computed))
             continue
         end = min((slot + 1) * size, request.computed)
         content = write_rows(ZERO, slot * size, end, request.prefix)

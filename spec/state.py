@@ -45,12 +45,13 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class HandOff:
-    """A block that durably holds the recurrent state at `boundary` tokens of `prefix`."""
+    """A block that holds the recurrent state at `boundary` tokens of `prefix` once `step` ran."""
 
     group: GroupId
     block: BlockId
     boundary: int
     prefix: Prefix
+    step: Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class DetachedList:
-    """What was detached from a request: blocks in the order of their freeing, reversed."""
+    """What was detached from a request: blocks table by table, to be freed from the end."""
 
     blocks: Table = ()
     pins: tuple[HandOff, ...] = ()
@@ -130,20 +131,25 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class LastLookup:
-    """The result of the lookup (or its truncation) that directly precedes.
+    """The result of the lookup that directly precedes, or a view of it.
 
     `states` tells, per recurrent group, the length whose state its last slot holds, 0 where it has
-    none; None for full groups.
+    none; None for full groups. With `guessed`, keys are hidden and `states` are only as far as the
+    slots reach. A view knows the `whole` that it was cut from.
     """
 
     request: RequestId
     blocks: Tables
     num_tokens: int
     states: tuple[int | None, ...]
+    guessed: bool = False
+    whole: LastLookup | None = None
 
     @property
     def resumable(self) -> bool:
-        """Whether every recurrent group has its state at exactly the hit's length."""
+        """Whether every recurrent group surely has its state at exactly the hit's length."""
+        if self.guessed:
+            return False
         return all(state is None or state == self.num_tokens for state in self.states)
 
 
@@ -163,8 +169,10 @@ class Due:
 class State:
     """A cache as the judge knows it.
 
-    `names` and `digests` translate between what the target calls a digest and ours, as learned
-    from the keys it has `shown`, last of all. `freed` are the tables freed by the event before.
+    What waits in `fenced` is lists of blocks, each to be freed from its end. `freed` are the lists
+    that the event before freed, less the blocks that others still held. `free_list` is the one
+    shown last, while nothing but questions came after. `names` and `digests` translate between
+    what the target calls a digest and ours, as learned from the keys it has `shown`, last of all.
     """
 
     config: Config
@@ -177,7 +185,7 @@ class State:
     offers: Mapping[RequestId, tuple[HandOff, ...]] = field(default_factory=dict)
     dead_offers: frozenset[RequestId] = frozenset()
     retained: tuple[tuple[Step, Table], ...] = ()
-    fenced: tuple[tuple[Step, Table], ...] = ()
+    fenced: tuple[tuple[Step, Tables], ...] = ()
     zero_due: frozenset[BlockId] = frozenset()
     zero_allowed: frozenset[BlockId] = frozenset()
     open: Pass | None = None
@@ -187,6 +195,7 @@ class State:
     processed: Step = NO_STEP
     last_lookup: LastLookup | None = None
     freed: Tables = ()
+    free_list: Table | None = None
     due: tuple[Due, ...] = ()
     names: Mapping[tuple[GroupId, str], Digest] = field(default_factory=dict)
     digests: Mapping[Key, str] = field(default_factory=dict)

@@ -155,6 +155,6 @@ def moved_tail(group: Group, table: Table, span: Span) -> BlockId | None:
     return table[slot]
 
 
-def taken(slots: Sequence[Slots]) -> int:
+def num_fresh(slots: Sequence[Slots]) -> int:
     """How many blocks these tables take from the pool, hits aside."""
     return sum(slot.block is None for group in slots for slot in group)

@@ -9,17 +9,28 @@ from kvspec.spec.case import Ledger
 from kvspec.spec.clauses import Profile
 from kvspec.targets import Factory
 
-from . import atlas, chunks, connector, copies, hits
+from . import atlas, chunks, connector, copies, hits, identity
 from .play import Play, Scenario, Unsupported
 
 __all__ = ["SCENARIOS", "Play", "Scenario", "Unsupported", "run_scenario"]
 
+
+def natural_order(id: str) -> tuple[str, int, str]:
+    """Where a scenario stands among the others: A2 before A2.order before A10."""
+    row, _, aspect = id.partition(".")
+    return row[0], int(row[1:]), aspect
+
+
 _ALL = [*chunks.SCENARIOS, *hits.SCENARIOS, *copies.SCENARIOS, *connector.SCENARIOS]
 
 SCENARIOS: Mapping[str, Scenario] = {
-    s.id: s for s in [*sorted(_ALL, key=lambda s: int(s.id[1:])), *atlas.SCENARIOS]
+    s.id: s
+    for s in [
+        *sorted(_ALL, key=lambda s: int(s.id[1:])),
+        *sorted([*atlas.SCENARIOS, *identity.SCENARIOS], key=lambda s: natural_order(s.id)),
+    ]
 }
-"""All scenarios by id: S1 to S22, then the atlas rows."""
+"""All scenarios by id: the worked examples S1, S2, ..., then the atlas rows."""
 
 
 def run_scenario(

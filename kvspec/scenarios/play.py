@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from kvspec.driver import Driver
+from kvspec.driver import PLAIN, Driver
 from kvspec.errors import ConfigDeclined, ScenarioFailed
 from kvspec.session import Session
 from kvspec.spec import events as ev
 from kvspec.spec.case import Ledger
 from kvspec.spec.clauses import Profile
-from kvspec.spec.types import BlockId, Config, Group, GroupKind, RequestId, Tables
+from kvspec.spec.types import BlockId, Config, Group, GroupKind, Identity, RequestId, Tables
 from kvspec.targets import Factory
 
 P6 = (0, 0, 1, 1, 2, 2)
@@ -53,11 +53,11 @@ class Play(Driver):
     def __init__(
         self, name: str, factory: Factory, profile: Profile | None, ledger: Ledger
     ) -> None:
-        self._name, self._factory, self._profile, self._ledger = name, factory, profile, ledger
+        self.target, self._factory, self._profile, self._ledger = name, factory, profile, ledger
 
     def start(self, config: Config) -> None:
         """Begin with an empty cache."""
-        name, factory = self._name, self._factory
+        name, factory = self.target, self._factory
         try:
             self.session = Session(
                 name, factory, config, profile=self._profile, ledger=self._ledger
@@ -97,9 +97,11 @@ class Play(Driver):
         """How many slots each group has."""
         return tuple(len(table) for table in blocks)
 
-    def prefill(self, name: str, tokens: tuple[int, ...], *chunks: int) -> None:
+    def prefill(
+        self, name: str, tokens: tuple[int, ...], *chunks: int, identity: Identity = PLAIN
+    ) -> None:
         """Submit a request and compute it in chunks of these sizes; one, where none are given."""
-        request = self.submit(name, tokens)
+        request = self.submit(name, tokens, identity)
         for size in chunks or (len(tokens),):
             self.begin()
             if not self.state.requests[request].tables:

@@ -87,6 +87,7 @@ def test_a_time_limit_bounds_the_whole() -> None:
     ran = run("check", "--target", "reference", "--examples", "100000", "--max-seconds", "2")
     assert ran.status == 0, ran
     assert "conforms" in ran.verdict
+    assert ran.verdict.endswith("seed 0, cut short by the time limit")
 
 
 # --- a broken clause ------------------------------------------------------------------------------

@@ -281,6 +281,12 @@ def test_a_pool_beyond_all_memory_is_refused(tmp_path: Path) -> None:
     assert ran.status == 0, ran  # control is judged, bytes are not
 
 
+def test_a_pool_that_serves_no_request_gives_no_verdict(workload: Path) -> None:
+    ran = run("replay", workload, "--blocks", "2")
+    assert ran.is_refused()
+    assert "fits the pool, nothing was served: raise --blocks" in ran.stderr
+
+
 def test_a_trace_that_is_not_there_is_refused() -> None:
     ran = run("replay", "no/such/trace.jsonl")
     assert ran.is_refused()

@@ -80,7 +80,7 @@ class Liar(Manager):
 @pytest.mark.parametrize("shows", [ev.SHOWABLE, ()])
 def test_no_lie_crashes_the_judge(shows: tuple[str, ...]) -> None:
     broken: set[str] = set()
-    for seed in range(80):
+    for seed in range(110):
         factory = type("Liar", (Liar,), {"seed": seed, "shows": shows})
         try:
             run_machine("liar", factory, examples=12, seed=seed)

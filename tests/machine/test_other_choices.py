@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kvspec.errors import ClauseBroken
 from kvspec.machine import run_machine
-from kvspec.reference.lookup import Finder
+from kvspec.reference.lookup import Finder, Result
 from kvspec.reference.manager import Manager
 from kvspec.reference.pool import Key, Pool
 from kvspec.spec import events as ev
 from kvspec.spec.clauses import Profile
-from kvspec.spec.types import BlockId, Config, RequestId
+from kvspec.spec.types import NULL_BLOCK, BlockId, Config, RequestId
 
 
 class OtherPool(Pool):
@@ -69,6 +71,54 @@ def test_a_modest_target_is_sound() -> None:
     assert run.events > 5000
 
 
+class LetsGo(Manager):
+    """Gives the local state up when external tokens take its place, and counts without it."""
+
+    def configure(self, config: Config) -> ev.Capabilities:
+        super().configure(config)
+        return ev.Capabilities("lets go", shows=ev.SHOWABLE)
+
+    def _last_hit(self, request: RequestId) -> Result:
+        hit = super()._last_hit(request)
+        if not self.external:
+            return hit
+        blocks = [
+            [NULL_BLOCK] * len(table) if group.recurrent else table
+            for group, table in zip(self.config.groups, hit.blocks, strict=True)
+        ]
+        return replace(hit, blocks=blocks)
+
+    def allocate(
+        self,
+        request: RequestId,
+        num_new_tokens: int,
+        num_external_tokens: int = 0,
+        num_lookahead_tokens: int = 0,
+        delay_caching: bool = False,
+    ) -> ev.Grant:
+        self.external = num_external_tokens > 0
+        tokens = num_new_tokens, num_external_tokens, num_lookahead_tokens
+        return super().allocate(request, *tokens, delay_caching)
+
+
+def test_a_local_state_may_be_let_go_when_a_load_replaces_it() -> None:
+    run = run_machine("lets go", LetsGo, profile=Profile.ACCOUNTING, examples=150)
+    assert run.events > 5000
+
+
+class ServesOld(Modest):
+    """Modest, and a reset forgets no key."""
+
+    def reset(self) -> ev.ResetDone:
+        return ev.ResetDone(not any(self.pool.refs))
+
+
+def test_without_books_what_outlives_a_reset_is_found_by_its_content() -> None:
+    with pytest.raises(ClauseBroken) as broken:
+        run_machine("serves old", ServesOld, examples=2000)
+    assert broken.value.violation.clause.family == "DATA"
+
+
 class Stale(Modest):
     """Modest, and hands out blocks that are still found under their old keys."""
 
@@ -85,4 +135,3 @@ def test_without_books_wrong_data_is_what_shows() -> None:
     with pytest.raises(ClauseBroken) as broken:
         run_machine("stale", Stale, examples=2000)
     assert broken.value.violation.clause.family in {"DATA", "COW", "ALLOC"}
-    print(broken.value.violation)

