@@ -35,7 +35,7 @@ from .recorded import NEEDED, probe_target
 from .replay import replay_config, replay_workload
 from .scenarios import SCENARIOS, Scenario, Unsupported, run_scenario
 from .scheduler import Limits
-from .targets import Target
+from .targets import Target, time_limits
 from .workload import generated_workload, read_workload
 
 EXAMPLES = 1000
@@ -73,7 +73,8 @@ def check(options: Options, log: Log = lambda _: None) -> rep.Report:
     began = time.monotonic()
     run = _Run(options, began, log)
     try:
-        run.everything()
+        with time_limits():
+            run.everything()
     except (TargetUnusable, TargetHung) as error:
         run.reason = str(error)
     return replace(run.report(), seconds=round(time.monotonic() - began, 3))

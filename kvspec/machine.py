@@ -48,7 +48,7 @@ from .determinism import independent_of_imports
 from .driver import Driver
 from .errors import ConfigDeclined
 from .session import Session
-from .targets import Factory, find_factory
+from .targets import Factory, find_factory, time_limits
 
 MOST_REQUESTS = 5
 """Live requests at a time: enough for a producer, its readers and someone who evicts."""
@@ -495,7 +495,7 @@ def run_machine(
     )
     cut_short = False
     try:
-        with suppress(Unsatisfiable), independent_of_imports():
+        with suppress(Unsatisfiable), independent_of_imports(), time_limits():
             run_state_machine_as_test(set_seed(seed)(machine), settings=plan)
     except _TimeIsUp:
         cut_short = True

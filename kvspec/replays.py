@@ -24,7 +24,7 @@ from .replay import (
     replay_workload,
 )
 from .scheduler import Limits
-from .targets import Target
+from .targets import Target, time_limits
 from .workload import read_workload
 
 Progress = Callable[[int, int], None]
@@ -62,7 +62,8 @@ def replay(asked: Asked, progress: Progress = lambda done, total: None) -> rep.R
     began = time.monotonic()
     try:
         run = _recorded if recorded else _workload
-        totals = run(asked, probe, progress)
+        with time_limits():
+            totals = run(asked, probe, progress)
     except ClauseBroken as broken:
         seconds = time.monotonic() - began
         told = rep.violation_result(_failure(asked, broken), subject)

@@ -13,7 +13,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from types import FrameType
 from typing import Any, NoReturn
@@ -164,25 +165,54 @@ def _refuse_to_exit(status: int) -> NoReturn:
     raise SystemExit(f"it called os._exit({status})")
 
 
-def _limited(call: Callable[[], Any], target: str, event: str) -> Any:
-    """Call with a time limit, where the main thread runs and the system has alarms."""
-    if threading.current_thread() is not threading.main_thread() or sys.platform == "win32":
-        return call()
+class _Alarm:
+    """The handler of the process's alarm, put in place once for many calls; what is called now."""
 
-    def give_up(_signal: int, _frame: FrameType | None) -> None:
+    installed = False
+    target = ""
+    event = ""
+
+    @classmethod
+    def rings(cls, _signal: int, _frame: FrameType | None) -> NoReturn:
         raise TargetHung(
-            f"target {target}: no answer to {event} within {TIME_LIMIT:g} seconds; it hangs"
+            f"target {cls.target}: no answer to {cls.event} within {TIME_LIMIT:g} seconds; it hangs"
         )
 
-    before, leave = signal.signal(signal.SIGALRM, give_up), os._exit
-    signal.setitimer(signal.ITIMER_REAL, TIME_LIMIT)
+
+@contextmanager
+def time_limits() -> Iterator[None]:
+    """Be ready to limit each call of a target, where the main thread runs and alarms exist.
+
+    A call outside of this gets ready by itself, at several times the cost of asking a target.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if _Alarm.installed or not main or sys.platform == "win32":
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, _Alarm.rings)
+    _Alarm.installed = True
+    try:
+        yield
+    finally:
+        _Alarm.installed = False
+        signal.signal(signal.SIGALRM, before)
+
+
+def _limited(call: Callable[[], Any], target: str, event: str) -> Any:
+    """Call with a time limit."""
+    if not _Alarm.installed:
+        with time_limits():
+            return _limited(call, target, event) if _Alarm.installed else call()
+    if threading.current_thread() is not threading.main_thread():
+        return call()
+    _Alarm.target, _Alarm.event, leave = target, event, os._exit
     os._exit = _refuse_to_exit
+    signal.setitimer(signal.ITIMER_REAL, TIME_LIMIT)
     try:
         return call()
     finally:
-        os._exit = leave
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        os._exit = leave
 
 
 class canary(ReferenceManager):
