@@ -18,6 +18,7 @@ from hypothesis.errors import Flaky
 
 from kvspec.spec.case import Ledger
 from kvspec.spec.clauses import CLAUSES, Profile
+from kvspec.spec.marks import MARKS
 
 from . import report as rep
 from .errors import (
@@ -244,12 +245,13 @@ class _Run:
             verdict=verdict,
             scenarios=tuple(self.scenarios),
             clauses=tuple(self.clauses()),
-            witnesses=tuple(rep.Witness(*mark) for mark in sorted(self.ledger.marks.items())),
+            witnesses=tuple(self.witnesses()) if self.profile else (),
             replay=self.replayed,
             events=self.events,
             violations=tuple(self.violations()),
             reason=self.reason,
             cut_short=self.cut_short,
+            runs=self.ledger.runs,
         )
 
     def violations(self) -> Iterator[rep.ViolationResult]:
@@ -257,6 +259,11 @@ class _Run:
         for failure in self.failures:
             assert self.subject is not None
             yield rep.violation_result(failure, self.subject)
+
+    def witnesses(self) -> Iterator[rep.Witness]:
+        """How often each rare state was seen."""
+        for mark in MARKS:
+            yield rep.Witness(mark, self.ledger.marks[mark], self.ledger.seen[mark])
 
     def clauses(self) -> Iterator[rep.ClauseResult]:
         """How each clause fared."""

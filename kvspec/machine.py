@@ -11,6 +11,7 @@ index that shrinks towards the first; when nothing may be sent it does nothing.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -127,7 +128,7 @@ class CacheMachine(RuleBasedStateMachine):
         self.known: list[tuple[Token, ...]] = []
         self.identities: list[Identity] = []
         self.names = 0
-        self.marks_before: set[str] = set()
+        self.marks_before: Counter[str] = Counter()
 
     @initialize(config=gen.configs())
     def configure(self, config: Config) -> None:
@@ -141,16 +142,16 @@ class CacheMachine(RuleBasedStateMachine):
         except ConfigDeclined:
             reject()
         self.driver = Driver(session)
-        self.marks_before = set(ledger.marks)
+        self.marks_before = ledger.marks.copy()
 
     def teardown(self) -> None:
-        """Count the run, and tell Hypothesis in domain words what is new in it."""
+        """Count the run, and tell Hypothesis in domain words what was seen in it."""
         if not hasattr(self, "driver"):
             return
         session, kind = self.driver.session, type(self)
         kind.runs += 1
         kind.sent += len(session.events)
-        for mark in sorted(set(session.ledger.marks) - self.marks_before):
+        for mark in session.ledger.end_run(self.marks_before):
             label(mark)
         # After all draws of the example were made, and never in place of a failure.
         if kind.stop_at is not None and time.monotonic() > kind.stop_at and not session.ended:

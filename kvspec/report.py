@@ -19,11 +19,15 @@ from rich.console import Console
 from rich.table import Table
 
 from kvspec.spec.clauses import CLAUSES, Clause, Profile
+from kvspec.spec.marks import MARKS
 
 from .failure import Failure, Subject, replay_command, say, tell
 from .replay import Totals
 
 VERSION = version("kvspec")
+
+SELDOM = 0.001
+"""The part of the runs in which a rare state should be seen at the least."""
 
 Verdict = Literal["conforms", "broken", "unusable"]
 EXIT: dict[Verdict, int] = {"conforms": 0, "broken": 1, "unusable": 2}
@@ -53,10 +57,15 @@ class ClauseResult:
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A rare branch, and how often it was taken."""
+    """A rare state: how often it was seen, and in how many runs of the machine."""
 
     id: str
     seen: int
+    runs: int = 0
+
+    def is_rare(self, runs: int) -> bool:
+        """Whether so many runs of the machine saw it too seldom to find what hides there."""
+        return self.runs < runs * SELDOM
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +121,7 @@ class ReplayReport:
 class Report:
     """A whole check. `replay` says what was, `reason` why it is unusable or ended early.
 
+    `runs` are those of the machine.
     `cut_short`: the time limit left out runs of the machine, at least.
     """
 
@@ -128,6 +138,7 @@ class Report:
     replay: str = ""
     reason: str = ""
     cut_short: bool = False
+    runs: int = 0
 
     @property
     def status(self) -> int:
@@ -258,8 +269,8 @@ def show(report: Report, console: Console) -> None:
     """Print the tables and the failures; the verdict line is left to the caller."""
     if report.clauses:
         console.print(_clause_table(report))
-    for line in _scenario_lines(report):
-        console.print(line, markup=False, highlight=False)
+    for line in (*_scenario_lines(report), *_witness_lines(report)):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
     for violation in report.violations:
         console.print(f"\n{violation.text}\n", markup=False, highlight=False, soft_wrap=True)
     if report.reason and report.verdict != "unusable":
@@ -298,6 +309,19 @@ def _scenario_lines(report: Report) -> Iterator[str]:
             yield f"  {scenario.id} FAILED ({scenario.title}): {scenario.problem}"
     if report.replay:
         yield f"replay: {report.replay}"
+
+
+def _witness_lines(report: Report) -> Iterator[str]:
+    """How many rare states were seen, and which of them seldom or never."""
+    if not report.clauses:
+        return
+    seen = sum(witness.seen > 0 for witness in report.witnesses)
+    yield f"rare states: {seen} of {len(report.witnesses)} seen"
+    for witness in report.witnesses:
+        if witness.is_rare(report.runs) or not witness.seen:
+            statement = MARKS[witness.id].statement
+            often = f"in {witness.runs} of {report.runs:,} runs of the machine"
+            yield f"  warning: {witness.id!r} was seen {often}: {statement}"
 
 
 def show_replay(report: ReplayReport, console: Console) -> None:

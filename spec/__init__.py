@@ -10,9 +10,10 @@ Read in this order:
 6. `chunks`    where a prefill chunk may end.
 7. `content`   what a block holds.
 8. `clauses`   every rule by its id.
-9. `state`     everything the judge knows.
-10. `admit`    which events the driver may send when.
-11. `judge`    State x Event x Observation -> State | Violation (with `judge_grant`, `judge_step`,
+9. `marks`     rare states that a search has to reach.
+10. `state`    everything the judge knows.
+11. `admit`    which events the driver may send when.
+12. `judge`    State x Event x Observation -> State | Violation (with `judge_grant`, `judge_step`,
                `judge_end` and `judge_snapshot` beside it, by kind of event).
 
 Nothing in here chooses, stores on disk, or imports any other part of kvspec.

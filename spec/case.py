@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from . import marks as m
 from .clauses import CLAUSES, FENCE_HELD, Clause, Predicate, Profile, equal
 from .state import Draft, Due, State
 from .types import BlockId, Config, RequestId, Step, Tables
@@ -39,10 +40,22 @@ class Broken(Exception):
 
 @dataclass(slots=True)
 class Ledger:
-    """How often each clause could have failed, and how often each rare branch was taken."""
+    """How often each clause could have failed, and how often each mark was seen.
+
+    `runs` counts the runs of a search, `seen` in how many of them each mark was.
+    """
 
     exercised: Counter[str] = field(default_factory=Counter)
     marks: Counter[str] = field(default_factory=Counter)
+    runs: int = 0
+    seen: Counter[str] = field(default_factory=Counter)
+
+    def end_run(self, before: Counter[str]) -> list[str]:
+        """Count a run, given the marks as they were before it; returns those that it saw."""
+        new = sorted(mark for mark, count in self.marks.items() if count > before[mark])
+        self.runs += 1
+        self.seen.update(new)
+        return new
 
 
 class Case:
@@ -82,9 +95,9 @@ class Case:
         if not holds(observed, allowed):
             raise Broken(Violation(clause, observed, allowed, where))
 
-    def mark(self, name: str) -> None:
-        """Note that a rare branch was taken."""
-        self.ledger.marks[name] += 1
+    def mark(self, mark: m.Mark) -> None:
+        """Note that a rare state was reached."""
+        self.ledger.marks[mark.id] += 1
 
     def owe(self, clause: Clause, what: str, block: BlockId) -> None:
         """The next snapshot has to show this block's "key" or "count" as this event left it."""
@@ -99,7 +112,7 @@ class Case:
             self.free(lists)
             return
         self.draft.set(fenced=(*self.draft.fenced, (fence, lists)))
-        self.mark("fence outlives its request")
+        self.mark(m.FENCE_OUTLIVES)
         for blocks in lists:
             for block in blocks:
                 self.owe(FENCE_HELD, "count", block)
@@ -124,7 +137,7 @@ class Case:
         if name in self.draft.offers:
             self.draft.remove("offers", name)
             self.draft.set(dead_offers=self.draft.dead_offers | {name})
-            self.mark("hand-off dies undrained")
+            self.mark(m.DIES_UNDRAINED)
 
     def rollback(self) -> None:
         """Forget what was worked out: nothing happened."""

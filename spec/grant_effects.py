@@ -6,10 +6,20 @@ from dataclasses import dataclass, replace
 
 from . import clauses as c
 from . import events as ev
+from . import marks as m
 from .case import Case
 from .content import POISON
 from .registration import register
-from .state import Forward, HandOff, LastLookup, Request, read_slots, touched_blocks, written_slots
+from .state import (
+    Entry,
+    Forward,
+    HandOff,
+    LastLookup,
+    Request,
+    read_slots,
+    touched_blocks,
+    written_slots,
+)
 from .tables import Fresh, Kept, Private, Slots, Span
 from .types import NULL_BLOCK, BlockId, Connector, GroupId, RequestId, Table
 
@@ -79,7 +89,7 @@ def _hold_hits(case: Case, ask: Ask) -> None:
     """All hits are held, in all groups, before any block is taken: by the table, or as sources."""
     for block in ask.hit_blocks:
         if case.draft.count(block) == 0:
-            case.mark("hit leaves the free list")
+            case.mark(m.HIT_LEAVES_FREE_LIST)
         case.draft.hold(block)
 
 
@@ -120,9 +130,9 @@ def _check_copies(
     if hits:
         ours = sorted(pair for pair in seen.copies if pair[0] in sources)
         case.require(c.COW_HITTER, ours, hits, "copies")
-        case.mark("copy-on-write by hitter")
+        case.mark(m.HITTER_COPIES)
         if len(hits) > 1:
-            case.mark("several groups copy at once")
+            case.mark(m.GROUPS_COPY)
     others = [pair for pair in seen.copies if pair[0] not in sources]
     if moves or others:
         case.require(c.COW_OWNER, sorted(source for source, _ in others), sorted(moves))
@@ -130,7 +140,7 @@ def _check_copies(
         return []
     own = {block for table in ask.request.tables for block in table} - {NULL_BLOCK}
     case.require(c.COPY_SOURCE, [source for source, _ in others], own)
-    case.mark("copy-on-write by owner")
+    case.mark(m.OWNER_COPIES)
     groups = {block: GroupId(g) for g, table in enumerate(seen.table) for block in table}
     return [Handed(d, groups.get(s, GroupId(0)), Fresh(), s) for s, d in others]
 
@@ -143,9 +153,10 @@ def _take(case: Case, ask: Ask, one: Handed) -> None:
     if ask.hit_blocks:
         case.require(c.ALLOC_HITS, [block], ask.hit_blocks, where)
     case.require(c.ALLOC_FREE, draft.count(block), 0, where)
-    if draft.entry(block) is not None:
+    entry = draft.entry(block)
+    if entry is not None:
+        _mark_eviction(case, entry)
         draft.unpublish(block)
-        case.mark("eviction")
         case.owe(c.EVICT_TAKEN, "key", block)
     draft.hold(block)
     _bury_offers(case, block)
@@ -163,6 +174,14 @@ def _take(case: Case, ask: Ask, one: Handed) -> None:
         due = due | {block} if fresh and config.groups[one.group].zeroed else due - {block}
     work = replace(current.work, taken=taken)
     draft.set(open=replace(current, work=work), zero_allowed=allowed, zero_due=due)
+
+
+def _mark_eviction(case: Case, entry: Entry) -> None:
+    case.mark(m.EVICTION)
+    group_id, digest = entry.key
+    others = (GroupId(g) for g in case.config.ids() if g != group_id)
+    if any((other, digest) in case.draft.index for other in others):
+        case.mark(m.LOPSIDED_EVICTION)
 
 
 def _bury_offers(case: Case, block: BlockId) -> None:
@@ -209,7 +228,7 @@ def _move_entry(case: Case, ask: Ask, one: Handed) -> None:
     if entry is None:
         return
     case.draft.unpublish(one.moved_from)
-    case.draft.publish(one.block, entry)
+    case.draft.publish(one.block, replace(entry, moved=True))
     case.owe(c.COW_MOVED, "key", one.moved_from)
     case.owe(c.COW_MOVED, "key", one.block)
     if case.config.connector is not Connector.NONE:
@@ -218,7 +237,7 @@ def _move_entry(case: Case, ask: Ask, one: Handed) -> None:
         offer = HandOff(one.group, one.block, entry.length, entry.prefix, step)
         offers = case.draft.offers.get(name, ())
         case.draft.put("offers", name, (*offers, offer))
-        case.mark("hand-off offered")
+        case.mark(m.OFFERED)
 
 
 def _announce(case: Case, ask: Ask, seen: ev.Grant, handed: list[Handed]) -> Forward | None:
@@ -238,6 +257,8 @@ def _announce(case: Case, ask: Ask, seen: ev.Grant, handed: list[Handed]) -> For
     case.draft.update(ask.event.request, worker=worker)
     span = ask.span
     forward = Forward(ask.event.request, ask.request.prefix, span.start, span.end, worker)
+    if span.end > len(ask.request.prefix):
+        case.mark(m.DRAFTS)
     if ask.request.worker:
         _check_worker(case, forward, seen)
     return forward

@@ -11,6 +11,7 @@ from typing import Any
 
 from . import clauses as c
 from . import events as ev
+from . import marks as m
 from .admit import admit
 from .case import Broken, Case, Ledger, Violation
 from .chunks import block_fits_no_step, chunk_length, free_from
@@ -43,7 +44,7 @@ from .judge_step import (
     judge_take_zeroing,
 )
 from .state import State
-from .types import Config
+from .types import Config, align_down
 
 MAY_BE_REJECTED = (ev.Truncate, ev.Allocate)
 """Events that the language may call an error, so that a target has to refuse them."""
@@ -106,9 +107,12 @@ def judge_chunk(case: Case, event: ev.Chunk, seen: ev.ChunkLength) -> None:
     clipped = event.start < free_from(event)
     if clipped and block_fits_no_step(event) and event.wanted:
         case.require(c.CHUNK_ADVANCE, seen.num_tokens, 1)
+        case.mark(m.STUCK_CHUNK)
     case.require(c.CHUNK_END, seen.num_tokens, chunk_length(event))
-    if clipped and event.fine and seen.num_tokens < event.wanted:
-        case.mark("chunk stop")
+    end = event.start + seen.num_tokens
+    tail = align_down(event.num_prompt_tokens, event.hash_unit)
+    if clipped and seen.num_tokens < event.wanted and end == tail and tail % event.block_size:
+        case.mark(m.TAIL_STOP)
 
 
 _JUDGES: dict[type[ev.Event], Callable[[Case, Any, Any], None]] = {

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from . import clauses as c
 from . import events as ev
+from . import marks as m
 from .case import Case
 from .content import POISON
 from .digests import make_prefix
@@ -64,7 +65,7 @@ def judge_withdraw(case: Case, event: ev.Withdraw, _: ev.Done) -> None:
     """A chunk that was granted will never run: its keys go before its blocks do."""
     name, current = event.request, case.before.open
     assert current is not None
-    case.mark("withdrawn chunk")
+    case.mark(m.WITHDRAWN)
     retract(case, name, case.before.requests[name].computed)
     _free_request(case, name)
     case.draft.put("requests", name, case.draft.request(name).waiting())
@@ -82,6 +83,8 @@ def judge_detach(case: Case, event: ev.Detach, seen: ev.Detached) -> None:
     blocks = tuple(block for table in tables for block in table)
     pinned = tuple(pin.block for pin in request.pins)
     case.require(c.REF_DETACHED, seen.blocks, (pinned, blocks))
+    if pinned:
+        case.mark(m.DETACHED_PINS)
     for block in {*pinned, *blocks}:
         case.owe(c.REF_DETACHED, "count", block)
     case.kill_offers(name)
@@ -108,6 +111,8 @@ def judge_free_detached(case: Case, event: ev.FreeDetached, _: ev.Done) -> None:
 def judge_evict(case: Case, event: ev.Evict, _: ev.Done) -> None:
     """Keys go, holders stay."""
     for block in event.blocks:
+        if block in case.before.refs and case.draft.entry(block) is not None:
+            case.mark(m.EVICTED_IN_USE)
         case.draft.unpublish(block)
         case.owe(c.EVICT_ASKED, "key", block)
         case.owe(c.EVICT_ASKED, "count", block)
@@ -122,7 +127,9 @@ def judge_reset(case: Case, _: ev.Reset, seen: ev.ResetDone) -> None:
     if seen.done:
         case.draft.set(keys={}, index={})
         _void(case)
-        case.mark("reset")
+        case.mark(m.RESET)
+    else:
+        case.mark(m.RESET_REFUSED)
 
 
 def _void(case: Case) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import clauses as c
 from . import events as ev
+from . import marks as m
 from .case import Case
 from .grant_effects import Ask, apply_grant
 from .state import LastLookup, lowest_writes
@@ -39,6 +40,9 @@ def judge_allocate(case: Case, event: ev.Allocate, seen: ev.Grant | ev.Rejection
         apply_grant(case, ask, seen, moves)
     else:
         _refused(case, event, seen, kept_whole)
+    if before.refused and seen.granted:
+        case.mark(m.REFUSED_THEN_GRANTED)
+    case.draft.update(event.request, refused=not seen.granted)
 
 
 # --- what is asked ------------------------------------------------------------------------------
@@ -52,6 +56,8 @@ def _return_old_states(case: Case, event: ev.Allocate) -> None:
         gone = given_back(group, tables[g], request.computed)
         if gone:
             case.release((tuple(tables[g][i] for i in gone),), request.last_step)
+            if case.config.deferral and request.last_step > case.before.processed:
+                case.mark(m.OLD_STATES_WAIT)
             tables[g] = tuple(NULL_BLOCK if i in gone else b for i, b in enumerate(tables[g]))
     if tuple(tables) != request.tables:
         case.draft.update(event.request, tables=tuple(tables))
@@ -101,7 +107,7 @@ def _decide(case: Case, ask: Ask, seen: ev.Grant, moves: dict[BlockId, GroupId])
     """Whether the answer is the one that order and room allow."""
     waits_for = _written_in_this_step(case, ask)
     if waits_for:
-        case.mark("deferral")
+        case.mark(m.DEFERRAL)
         case.require(c.STEP_DEFER, seen.granted, False, f"block {min(waits_for)}")
         return
     unheld = {block for block in ask.hit_blocks if case.draft.count(block) == 0}
@@ -111,7 +117,7 @@ def _decide(case: Case, ask: Ask, seen: ev.Grant, moves: dict[BlockId, GroupId])
         pool = case.config.num_blocks - 1
         case.require(c.LIVE_ALONE, seen.granted, {need <= pool, least <= pool})
     free = case.draft.num_free
-    case.mark("refusal" if need > free else "grant")
+    case.mark(m.REFUSAL if need > free else m.GRANT)
     where = f"needs {need} blocks, {free} are free"
     case.require(c.ALLOC_CAPACITY, seen.granted, {need <= free, least <= free}, where)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import clauses as c
 from . import events as ev
+from . import marks as m
 from .case import Case
 from .digests import Prefix
 from .lookup import (
@@ -11,6 +12,7 @@ from .lookup import (
     connector_hit,
     hit_limit,
     joint_hit,
+    partial_tail,
     recurrent_reaches,
     serving_lengths,
     shared_prefix_boundary,
@@ -57,7 +59,7 @@ def judge_lookup_for_connector(
         _found(case, seen.blocks, prefix, seen.num_tokens, states)
         _boundary(case, seen, keyed, limit)
     if seen.diverged:
-        case.mark("diverged connector hit")
+        case.mark(m.DIVERGED_HIT)
     guessed = seen.diverged and not case.accounting
     _remember(case, LastLookup(event.request, seen.blocks, seen.num_tokens, states, guessed))
 
@@ -132,8 +134,27 @@ def _boundary(case: Case, seen: ev.Hit | ev.ConnectorHit, keyed: Keyed, limit: i
 
 def _remember(case: Case, lookup: LastLookup) -> None:
     if any(lookup.num_tokens % group.block_size for group in case.config.groups):
-        case.mark("partial hit")
+        case.mark(m.PARTIAL_HIT)
+    entries = (case.before.keys.get(block) for table in lookup.blocks for block in table)
+    if any(entry is not None and entry.moved for entry in entries):
+        case.mark(m.MOVED_ENTRY_HIT)
+    if _falls_back(case, lookup):
+        case.mark(m.EAGLE_FALLS_BACK)
     case.draft.set(last_lookup=lookup)
+
+
+def _falls_back(case: Case, lookup: LastLookup) -> bool:
+    """Whether an eagle group is keyed inside the block behind a hit that ends on a block."""
+    config, hit = case.config, lookup.num_tokens
+    prefix = case.before.requests[lookup.request].prefix
+    limit = hit_limit(config, len(prefix))
+    keyed = keyed_for(case.before, prefix)
+    return config.fine and any(
+        group.eagle
+        and hit % group.block_size == 0
+        and partial_tail(config, GroupId(g), keyed, hit, limit) > hit > 0
+        for g, group in enumerate(config.groups)
+    )
 
 
 def judge_truncate(case: Case, event: ev.Truncate, seen: ev.View | ev.Rejection) -> None:
@@ -147,7 +168,7 @@ def judge_truncate(case: Case, event: ev.Truncate, seen: ev.View | ev.Rejection)
     ]
     if None in sizes or event.num_tokens > last.num_tokens:
         case.require(c.TRUNC_ERROR, isinstance(seen, ev.Rejection), True)
-        case.mark("truncation refused")
+        case.mark(m.CUT_REFUSED)
         return
     case.require(c.LIVE_ANSWER, isinstance(seen, ev.Rejection), False)
     assert isinstance(seen, ev.View)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from . import clauses as c
 from . import events as ev
+from . import marks as m
 from .admit import readable_pins
 from .case import Case
 from .content import (
@@ -99,7 +100,7 @@ def _pin(case: Case, name: RequestId, handed: tuple[tuple[GroupId, BlockId, int]
     for pin in pins:
         case.require(c.ALLOC_RANGE, pin.block, range(1, case.config.num_blocks))
         if case.draft.count(pin.block) == 0:
-            case.mark("rescue from the free list")
+            case.mark(m.RESCUE)
         case.draft.hold(pin.block)
         case.owe(c.PIN_HELD, "count", pin.block)
     case.draft.update(name, pins=(*request.pins, *pins), reading=True)
@@ -247,7 +248,7 @@ def judge_process(case: Case, _: ev.Process, __: ev.Done) -> None:
             for block in blocks:
                 case.owe(c.FENCE_REACHED, "count", block)
     if reached:
-        case.mark("fence reached")
+        case.mark(m.FENCE_REACHED)
 
 
 def judge_release_retained(case: Case, event: ev.ReleaseRetained, seen: ev.Released) -> None:
@@ -272,8 +273,10 @@ def judge_load_external(case: Case, event: ev.LoadExternal, __: ev.Done) -> None
         case.draft.update(event.request, loading=False, resumable=True)
         _load(case, request)
         return
-    case.mark("failed external load")
-    case.draft.update(event.request, loading=False, computed=request.local, worker=())
+    case.mark(m.LOAD_FAILS)
+    fallen = case.draft.update(event.request, loading=False, computed=request.local, worker=())
+    if fallen.stranded:
+        case.mark(m.STRANDED)
     current = case.before.open
     if current is not None:
         forwards = tuple(f for f in current.work.forwards if f.request != event.request)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import clauses as c
+from . import marks as m
 from .case import Case
 from .clauses import Clause
 from .state import Entry
@@ -76,10 +77,10 @@ def _publish(case: Case, block: BlockId, entry: Entry) -> None:
 def _clause_for(case: Case, block: BlockId, entry: Entry) -> Clause:
     group = case.config.groups[entry.group]
     if case.draft.entry(block) is not None:
-        case.mark("promotion")
+        case.mark(m.PROMOTION)
         return c.REG_PROMOTED
     if entry.length % group.block_size:
-        case.mark("partial entry")
+        case.mark(m.PARTIAL_ENTRY)
         return c.REG_PARTIAL
     return c.REG_EXACT if group.recurrent else c.REG_COMPLETE
 

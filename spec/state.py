@@ -31,11 +31,15 @@ NO_STEP = Step(0)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a key promises of its block: the first `length` tokens of `prefix`, for a group."""
+    """What a key promises of its block: the first `length` tokens of `prefix`, for a group.
+
+    `moved`: the block is the copy that took the entry over from an owner.
+    """
 
     group: GroupId
     prefix: Prefix
     length: int
+    moved: bool = False
 
     @property
     def key(self) -> Key:
@@ -60,7 +64,7 @@ class Request:
 
     `local` is the hit at its first grant, a place to resume from when `resumable`. `worker` is the
     table as the worker knows it, empty until a grant of new tokens announced it. Registration has
-    looked at the first `registered` tokens.
+    looked at the first `registered` tokens. `refused`: it asked for more than there was.
     """
 
     prefix: Prefix
@@ -75,6 +79,7 @@ class Request:
     last_step: Step = NO_STEP
     pins: tuple[HandOff, ...] = ()
     reading: bool = False
+    refused: bool = False
 
     @property
     def stranded(self) -> bool:

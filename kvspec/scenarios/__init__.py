@@ -9,28 +9,33 @@ from kvspec.spec.case import Ledger
 from kvspec.spec.clauses import Profile
 from kvspec.targets import Factory
 
-from . import atlas, chunks, connector, copies, hits, identity
+from . import atlas, chunks, connector, copies, departures, hits, identity
 from .play import Play, Scenario, Unsupported
 
 __all__ = ["SCENARIOS", "Play", "Scenario", "Unsupported", "run_scenario"]
 
 
-def natural_order(id: str) -> tuple[str, int, str]:
-    """Where a scenario stands among the others: A2 before A2.order before A10."""
-    row, _, aspect = id.partition(".")
-    return row[0], int(row[1:]), aspect
+_ALL = [
+    *chunks.SCENARIOS,
+    *hits.SCENARIOS,
+    *copies.SCENARIOS,
+    *connector.SCENARIOS,
+    *departures.SCENARIOS,
+    *identity.SCENARIOS,
+    *atlas.SCENARIOS,
+]
 
 
-_ALL = [*chunks.SCENARIOS, *hits.SCENARIOS, *copies.SCENARIOS, *connector.SCENARIOS]
+def _place(scenario: Scenario) -> tuple[bool, str, int, str]:
+    """The worked examples first, then the atlas: A2 before A2.order before A10."""
+    row, _, aspect = scenario.id.partition(".")
+    return row[0] != "S", row[0], int(row[1:]), aspect
 
-SCENARIOS: Mapping[str, Scenario] = {
-    s.id: s
-    for s in [
-        *sorted(_ALL, key=lambda s: int(s.id[1:])),
-        *sorted([*atlas.SCENARIOS, *identity.SCENARIOS], key=lambda s: natural_order(s.id)),
-    ]
-}
-"""All scenarios by id: the worked examples S1, S2, ..., then the atlas rows."""
+
+SCENARIOS: Mapping[str, Scenario] = {s.id: s for s in sorted(_ALL, key=_place)}
+"""All scenarios by id: the worked examples S1, S2, ..., then the rows of the atlas."""
+
+assert len(SCENARIOS) == len(_ALL), "two scenarios share an id"
 
 
 def run_scenario(

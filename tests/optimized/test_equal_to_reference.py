@@ -15,7 +15,7 @@ from .walk import Walk
 LEDGER, SENT = Ledger(), Counter[str]()
 
 RARE = {
-    "chunk stop", "copy-on-write by hitter", "copy-on-write by owner", "deferral",
+    "chunk stops at the tail", "copy-on-write by hitter", "copy-on-write by owner", "deferral",
     "diverged connector hit", "eviction", "failed external load", "fence outlives its request",
     "fence reached", "hand-off dies undrained", "hand-off offered", "hit leaves the free list",
     "partial entry", "partial hit", "promotion", "refusal", "rescue from the free list", "reset",
