@@ -14,8 +14,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from hypothesis.errors import Flaky
-
 from kvspec.spec.case import Ledger
 from kvspec.spec.clauses import CLAUSES, Profile
 from kvspec.spec.marks import MARKS
@@ -31,16 +29,16 @@ from .errors import (
     TargetUnusable,
 )
 from .failure import FOLDER, Failure, Subject, find_subject, keep, run_again, shrunk
-from .machine import run_machine
 from .recorded import NEEDED, probe_target
 from .replay import replay_config, replay_workload
 from .scenarios import SCENARIOS, Scenario, Unsupported, run_scenario
 from .scheduler import Limits
+from .shards import search
 from .targets import Target, time_limits
 from .workload import generated_workload, read_workload
 
 EXAMPLES = 1000
-"""Runs of the state machine: with these a check takes about a minute on two cores."""
+"""Runs of the state machine: with these a check takes some forty seconds on two cores."""
 
 STEPS = 40
 """Rules in a run of the state machine."""
@@ -201,21 +199,20 @@ class _Run:
             self.cut_short = True
             return
         self.log(f"state machine, {self.options.examples} examples")
-        try:
-            run = run_machine(
-                subject.target,
-                subject.factory,
-                profile=subject.profile,
-                ledger=self.ledger,
-                examples=self.options.examples,
-                steps=STEPS,
-                seed=self.options.seed,
-                max_seconds=self.left,
-            )
-        except Flaky as flaky:
-            raise _inside(flaky, subject) from flaky
-        self.events += run.events
-        self.cut_short |= run.cut_short
+        outcomes = search(
+            subject,
+            examples=self.options.examples,
+            steps=STEPS,
+            seed=self.options.seed,
+            max_seconds=self.left,
+        )
+        for outcome in outcomes:
+            self.ledger.add(outcome.ledger)
+            self.events += outcome.run.events
+            self.cut_short |= outcome.run.cut_short
+            with self.catching():
+                if outcome.broken is not None:
+                    raise outcome.broken
 
     def shrink_all(self, subject: Subject) -> None:
         """Shrink what was broken, and keep it as files."""
@@ -271,18 +268,3 @@ class _Run:
             exercised, profile = self.ledger.exercised[clause.id], self.profile
             reason = "" if exercised or not profile else rep.why_never(clause, profile)
             yield rep.ClauseResult(clause.id, exercised, clause.id in self.broken, reason)
-
-
-def _inside(flaky: Flaky, subject: Subject) -> BaseException:
-    """The broken clause inside a failure that did not repeat, or that it is of no use."""
-    pending: list[BaseException] = [flaky]
-    while pending:
-        error = pending.pop()
-        if isinstance(error, ClauseBroken):
-            return error
-        if isinstance(error, BaseExceptionGroup):
-            pending += error.exceptions
-    return TargetUnusable(
-        f"target {subject.target}: it answers differently when the same events are sent again; "
-        "it must depend on nothing else"
-    )

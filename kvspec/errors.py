@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kvspec.spec.case import Violation
 from kvspec.spec.events import Event, Observation
 from kvspec.spec.types import InvalidInput
@@ -56,6 +58,9 @@ class ClauseBroken(AssertionError):
         self.violation = violation
         self.events = events
         self.observations = observations
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ClauseBroken, (self.violation, self.events, self.observations)
 
 
 class ScenarioFailed(AssertionError):

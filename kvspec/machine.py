@@ -228,13 +228,34 @@ class CacheMachine(RuleBasedStateMachine):
         cut=st.integers(0, 3),
         external=st.integers(1, 12),
         how=st.sampled_from(["none", "none", "rest", "block", "tail"]),
+        loses=RARELY,
+        fails=st.booleans(),
     )
-    def admit_with_connector(self, pick: int, cut: int, external: int, how: str) -> None:
-        """A waiting request gets external tokens behind a hit that is cut to block ends."""
+    def admit_with_connector(
+        self, pick: int, cut: int, external: int, how: str, loses: bool, fails: bool
+    ) -> None:
+        """A waiting request gets external tokens behind a hit that is cut to block ends.
+
+        States may be lost before, so that hits diverge; and the load may fail at once.
+        """
         self.driver.open_pass()
         name = self.one(pick, holds=False)
         if name is None:
             return
+        if loses:
+            self._lose_states()
+        self._load(name, cut, external, how)
+        if fails and self.driver.may(ev.LoadExternal(name, False)):
+            self.driver.send(ev.LoadExternal(name, False))
+
+    def _lose_states(self) -> None:
+        """Every recurrent block loses its key."""
+        state = self.driver.state
+        groups = state.config.groups
+        states = [b for b, entry in state.keys.items() if groups[entry.group].recurrent]
+        self.driver.send(ev.Evict(tuple(sorted(states))))
+
+    def _load(self, name: RequestId, cut: int, external: int, how: str) -> None:
         hit = self.driver.send(ev.LookupForConnector(name))
         if not isinstance(hit, ev.ConnectorHit):
             return
@@ -272,6 +293,9 @@ class CacheMachine(RuleBasedStateMachine):
     @rule(offloads=RARELY, early=st.booleans())
     def end_step(self, offloads: bool, early: bool) -> None:
         """The lists are drained, endpoints perhaps released early, and the step is dispatched."""
+        self._end_step(offloads, early)
+
+    def _end_step(self, offloads: bool, early: bool) -> None:
         self.driver.let_loads_arrive()
         self.driver.send(ev.TakeZeroing())
         if self.driver.may(ev.TakeCopies()):
@@ -358,11 +382,19 @@ class CacheMachine(RuleBasedStateMachine):
 
     @precondition(_room_for_two)
     @rule(
-        data=st.data(), cut=st.integers(0, 2), owner=st.booleans(), hows=st.tuples(STATES, LENGTHS)
+        data=st.data(),
+        cut=st.integers(0, 2),
+        owner=st.booleans(),
+        hows=st.tuples(STATES, LENGTHS),
+        ends=st.booleans(),
     )
-    def meet(self, data: st.DataObject, cut: int, owner: bool, hows: tuple[str, str]) -> None:
+    def meet(
+        self, data: st.DataObject, cut: int, owner: bool, hows: tuple[str, str], ends: bool
+    ) -> None:
         """Two requests with a prefix in common are granted in one pass, the writer first."""
         self._meet(data, cut, owner, hows)
+        if ends and self.driver.state.open is not None:
+            self._end_step(offloads=False, early=True)
 
     @precondition(_room_for_two)
     @rule(

@@ -9,7 +9,7 @@ event that may not be sent after what was taken out is fitted or left out too, s
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import MISSING, fields, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from kvspec.spec.admit import why_not
 from kvspec.spec.case import Violation
 from kvspec.spec.clauses import DATA_BYTES, Profile
 from kvspec.spec.state import State
-from kvspec.spec.types import Config, Connector, Group, InvalidInput, RequestId, Token
+from kvspec.spec.types import Config, Connector, Group, GroupKind, InvalidInput, RequestId, Token
 
 from .codec import trace_text
 from .errors import ClauseBroken, TargetHung, TargetUnusable
@@ -323,10 +323,43 @@ def _smaller_worlds(events: Events) -> Iterator[Events]:
     for world in dict.fromkeys((replace(config, hash_unit=1, groups=ones), *alone, config)):
         for blocks in range(2, min(config.num_blocks, 17)):
             for length in (*range(1, min(longest, 9)), longest):
+                small = replace(world, num_blocks=blocks)
                 cut = [_cut(event, length) for event in events[1:]]
-                for name in (None, *_names(events)):
-                    rest = (e for e in cut if name is None or getattr(e, "request", None) != name)
-                    yield (replace(world, num_blocks=blocks), *rest)
+                yield (small, *cut)
+                for name in _names(events):
+                    yield (small, *(e for e in cut if getattr(e, "request", None) != name))
+                    yield (small, *_ended_early(cut, name))
+    pair = replace(ones[0], block_size=2)
+    for name in _names(events):
+        for blocks in range(2, min(config.num_blocks, 9)):
+            small = Config(blocks, 2, (replace(pair, kind=GroupKind.FULL),), 2)
+            yield (small, *_ended_early(_one_block(events[1:], name), name))
+
+
+def _one_block(events: Sequence[ev.Event], name: RequestId) -> Iterator[ev.Event]:
+    """One request fills a block of two tokens, the others only begin one of their own."""
+    for event in events:
+        if isinstance(event, ev.Submit):
+            tokens = (Token(0), Token(0)) if event.request == name else (Token(0),)
+            yield replace(event, tokens=tokens, media=())
+        elif isinstance(event, ev.Allocate):
+            yield replace(event, num_new_tokens=2, num_external_tokens=0)
+        else:
+            yield event
+
+
+def _ended_early(events: Iterable[ev.Event], name: RequestId) -> Iterator[ev.Event]:
+    """A request that is done after its first step, whatever else became of it."""
+    granted = done = False
+    for event in events:
+        if getattr(event, "request", None) != name:
+            yield event
+        elif not done:
+            yield event
+            granted |= isinstance(event, ev.Allocate)
+        if granted and not done and isinstance(event, ev.Process):
+            done = True
+            yield ev.Finish(name)
 
 
 def _longest_prompt(events: Events) -> int:

@@ -50,6 +50,13 @@ class Ledger:
     runs: int = 0
     seen: Counter[str] = field(default_factory=Counter)
 
+    def add(self, other: Ledger) -> None:
+        """Add what another ledger counted."""
+        self.exercised.update(other.exercised)
+        self.marks.update(other.marks)
+        self.seen.update(other.seen)
+        self.runs += other.runs
+
     def end_run(self, before: Counter[str]) -> list[str]:
         """Count a run, given the marks as they were before it; returns those that it saw."""
         new = sorted(mark for mark, count in self.marks.items() if count > before[mark])

@@ -48,9 +48,18 @@ class Clause:
         """The part of the id before the dot."""
         return self.id.partition(".")[0]
 
+    def __reduce__(self) -> tuple[Callable[[str], Clause], tuple[str]]:
+        """A clause goes to another process by its id."""
+        return clause_of, (self.id,)
+
 
 CLAUSES: dict[str, Clause] = {}
 """All clauses by id, in the order of the book."""
+
+
+def clause_of(id: str) -> Clause:
+    """The clause of an id."""
+    return CLAUSES[id]
 
 
 def _clause(
