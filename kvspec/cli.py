@@ -195,6 +195,32 @@ def replay(
     return 1 if report.violations else 0
 
 
+@app.command()
+def mutants(
+    ids: Annotated[list[str] | None, typer.Argument(help="Which; by default all.")] = None,
+    all_drivers: Annotated[bool, typer.Option(help="Go on when one has seen the mutant.")] = False,
+    shrink: Annotated[bool, typer.Option(help="Shrink the trace that shows it.")] = True,
+    names: Annotated[bool, typer.Option("--list", help="Only name them.")] = False,
+    workers: Annotated[int, typer.Option(min=0, help="Processes; 0 for one a core.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed, the same hunt.")] = 0,
+    json: Annotated[Path | None, typer.Option(help="Write the matrix as JSON.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write the matrix as Markdown.")] = None,
+) -> int:
+    """Hold the spec to faulty managers: which of them the drivers see, and how soon."""
+    from .mutants import command
+
+    if names:
+        command.list_mutants(_console())
+        return 0
+    require_apart({"--json": json, "--markdown": markdown})
+    for option, path in (("--json", json), ("--markdown", markdown)):
+        if path is not None:
+            require_writable(option, path)
+    plan = command.Plan(all_drivers=all_drivers, shrinks=shrink, seed=seed)
+    asked = command.Asked(tuple(ids or ()), plan, workers, json, markdown)
+    return command.run(asked, _console(), Console(stderr=True))
+
+
 @contextmanager
 def _progress() -> Iterator[replays.Progress]:
     """A bar on standard error, where that is a terminal."""

@@ -1,0 +1,5 @@
+"""Mutants: semantic faults that the spec has to see, and the hunt for them.
+
+`catalogue` lists them, `load` makes a faulty copy of a package, `drivers` and `hunt` run them,
+`matrix` and `command` tell what came of it. `without` takes single clauses away from the judge.
+"""

@@ -1,0 +1,166 @@
+"""Hunting a mutant: each driver of `kvspec check` in turn, until one of them sees it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from unittest.mock import patch
+
+from hypothesis.errors import Flaky
+
+from kvspec import session
+from kvspec.check import BLOCKS, EXAMPLES, MAX_OUTPUT, STEPS
+from kvspec.errors import ClauseBroken, ScenarioFailed, TargetUnusable
+from kvspec.failure import Subject, shrunk
+from kvspec.machine import run_machine
+from kvspec.optimized.manager import Manager
+from kvspec.replay import replay_config, replay_workload
+from kvspec.scenarios import SCENARIOS, Unsupported, run_scenario
+from kvspec.scheduler import Limits
+from kvspec.spec.events import EVENT_NAMES, Event
+from kvspec.workload import generated_workload
+
+from .model import Mutant
+
+SHRINKING = 20.0
+"""Seconds that the shrinking of one trace may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """What a driver saw: the broken clause, or the scenario whose value differed.
+
+    `events` counts those that the driver had sent by then, snapshots aside; `seconds` is wall time.
+    """
+
+    clause: str
+    scenario: str
+    events: int
+    seconds: float
+    trace: tuple[Event, ...] = field(default=(), repr=False)
+    broken: ClauseBroken | None = field(default=None, repr=False)
+
+
+@dataclass(slots=True)
+class Counter:
+    """Makes managers, and counts the events that they are sent."""
+
+    make: Callable[[], Any]
+    events: int = 0
+
+    def __call__(self) -> Any:
+        """A manager whose events are counted."""
+        return _Counted(self.make(), self)
+
+
+class _Counted:
+    """Stands before a manager; each event is asked for by its name once."""
+
+    def __init__(self, manager: Any, counter: Counter) -> None:
+        self._manager, self._counter = manager, counter
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._manager, name)
+        self._counter.events += name in _COUNTED
+        return found
+
+
+_COUNTED = frozenset(EVENT_NAMES.values()) - {"configure", "snapshot"}
+
+
+@contextmanager
+def at_work(mutant: Mutant) -> Iterator[Counter]:
+    """The mutant as a target; a faulty worker is in place meanwhile."""
+    if not mutant.worker:
+        yield Counter(mutant.manager())
+        return
+    with patch.object(session, "Worker", mutant.load().worker.Worker):
+        yield Counter(Manager)
+
+
+def name_of(mutant: Mutant) -> str:
+    """The name by which `kvspec check --target` finds it."""
+    return "kvspec.mutants.targets:" + mutant.id.replace("-", "_")
+
+
+def by_scenarios(mutant: Mutant, counter: Counter, seed: int) -> Kill | None:
+    """Each scenario, cheapest first, until one shows the fault."""
+    began = time.monotonic()
+    for scenario in SCENARIOS.values():
+        try:
+            run_scenario(scenario, name_of(mutant), counter, profile=mutant.profile)
+        except Unsupported:
+            continue
+        except ClauseBroken as broken:
+            return _kill(broken, counter, began, scenario.id)
+        except ScenarioFailed as failed:
+            seconds = time.monotonic() - began
+            return Kill("", scenario.id, counter.events, seconds, failed.events)
+        except TargetUnusable:
+            raise
+        except Exception:  # an answer that no clause is about led the scenario astray
+            return Kill("", scenario.id, counter.events, time.monotonic() - began)
+    return None
+
+
+def by_replay(mutant: Mutant, counter: Counter, seed: int) -> Kill | None:
+    """A short workload through a scheduler, on a pool that is always short."""
+    began = time.monotonic()
+    try:
+        replay_workload(
+            generated_workload(seed),
+            name_of(mutant),
+            counter,
+            replay_config(blocks=BLOCKS),
+            Limits(max_output=MAX_OUTPUT),
+            profile=mutant.profile,
+        )
+    except ClauseBroken as broken:
+        return _kill(broken, counter, began)
+    return None
+
+
+def by_machine(mutant: Mutant, counter: Counter, seed: int) -> Kill | None:
+    """The state machine, as many runs as in a default check."""
+    began = time.monotonic()
+    try:
+        run_machine(
+            name_of(mutant),
+            counter,
+            profile=mutant.profile,
+            examples=EXAMPLES,
+            steps=STEPS,
+            seed=seed,
+        )
+    except ClauseBroken as broken:
+        return _kill(broken, counter, began)
+    except Flaky:
+        return Kill("", "flaky", counter.events, time.monotonic() - began)
+    return None
+
+
+def _kill(broken: ClauseBroken, counter: Counter, began: float, scenario: str = "") -> Kill:
+    clause, seconds = broken.violation.clause.id, time.monotonic() - began
+    return Kill(clause, scenario, counter.events, seconds, broken.events, broken)
+
+
+Driver = Callable[[Mutant, Counter, int], Kill | None]
+
+DRIVERS: dict[str, Driver] = {
+    "scenarios": by_scenarios,
+    "replay": by_replay,
+    "machine": by_machine,
+}
+"""The drivers, cheapest first."""
+
+
+def shrunk_length(mutant: Mutant, kill: Kill, counter: Counter) -> int:
+    """Events of the shortest trace found that breaks the same clause; `configure` not counted."""
+    if kill.broken is None:
+        return max(len(kill.trace) - 1, 0)
+    subject = Subject(name_of(mutant), counter, mutant.profile)
+    failure = shrunk(kill.broken, subject, until=time.monotonic() + SHRINKING)
+    return len(failure.events) - 1
