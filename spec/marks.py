@@ -31,7 +31,10 @@ def _mark(id: str, statement: str, *clauses: str) -> Mark:
 # --- lookup -------------------------------------------------------------------------------------
 
 PARTIAL_HIT = _mark(
-    "partial hit", "A hit ends inside a block of some group.", "HIT.SHAPE", "COW.HITTER"
+    "partial hit",
+    "A hit ends inside a block of some group.",
+    "HIT.SHAPE",
+    "COW.HITTER",
 )
 MOVED_ENTRY_HIT = _mark(
     "hit on a moved entry",
@@ -48,6 +51,7 @@ DIVERGED_HIT = _mark(
     "diverged connector hit",
     "A connector is told attention's length, of which another group falls short.",
     "HIT.CONNECTOR",
+    "TRUNC.VIEW",
 )
 CUT_REFUSED = _mark(
     "truncation refused", "A hit may not be cut at the length asked for.", "TRUNC.ERROR"
@@ -56,17 +60,34 @@ CUT_REFUSED = _mark(
 # --- grants -------------------------------------------------------------------------------------
 
 GRANT = _mark("grant", "A request is granted blocks.")
-REFUSAL = _mark("refusal", "A request asks for more blocks than are free.", "ALLOC.REFUSAL")
+REFUSAL = _mark(
+    "refusal",
+    "A request asks for more blocks than are free.",
+    "ALLOC.REFUSAL",
+    "LIVE.ANSWER",
+)
 REFUSED_THEN_GRANTED = _mark(
-    "refusal then grant", "A request that was refused is granted later.", "ALLOC.CAPACITY"
+    "refusal then grant",
+    "A request that was refused is granted later.",
+    "ALLOC.CAPACITY",
+    "LIVE.ALONE",
 )
 DEFERRAL = _mark(
     "deferral", "A hit needs what this same step still writes, and waits.", "STEP.DEFER"
 )
 HIT_LEAVES_FREE_LIST = _mark(
-    "hit leaves the free list", "A hit block without a holder is taken up.", "ALLOC.HITS"
+    "hit leaves the free list",
+    "A hit block without a holder is taken up.",
+    "ALLOC.HITS",
+    "FREE.EXACT",
+    "FREE.ONCE",
 )
-EVICTION = _mark("eviction", "A keyed block is taken and loses its key.", "EVICT.TAKEN")
+EVICTION = _mark(
+    "eviction",
+    "A keyed block is taken and loses its key.",
+    "EVICT.TAKEN",
+    "FREE.TAIL",
+)
 LOPSIDED_EVICTION = _mark(
     "eviction of what another group still has",
     "A block loses its key while another group stays keyed for the same prefix.",
@@ -74,28 +95,50 @@ LOPSIDED_EVICTION = _mark(
     "HIT.BOUNDARY",
 )
 HITTER_COPIES = _mark(
-    "copy-on-write by hitter", "A partial hit is copied into a private block.", "COW.HITTER"
+    "copy-on-write by hitter",
+    "A partial hit is copied into a private block.",
+    "COW.HITTER",
+    "COW.KEPT",
+    "COW.UNKEYED",
+    "COPY.SOURCE",
 )
 GROUPS_COPY = _mark(
-    "several groups copy at once", "One grant queues copies in more than one group.", "COPY.QUEUED"
+    "several groups copy at once",
+    "One grant queues copies in more than one group.",
+    "COPY.QUEUED",
+    "COPY.CONFLICT",
+    "COPY.RETAINED",
 )
 OWNER_COPIES = _mark(
-    "copy-on-write by owner", "An owner goes on in its keyed block: the entry moves.", "COW.OWNER"
+    "copy-on-write by owner",
+    "An owner goes on in its keyed block: the entry moves.",
+    "COW.OWNER",
+    "COW.WRITE",
+    "TABLE.WORKER",
 )
 DRAFTS = _mark("drafts are computed", "A chunk reaches beyond the known tokens.", "REG.DRAFT")
 OLD_STATES_WAIT = _mark(
     "old states wait behind a fence",
     "A running request gives states back that a step in flight may still read.",
     "FENCE.HELD",
+    "TABLE.SHAPE",
 )
 
 # --- registration -------------------------------------------------------------------------------
 
 PARTIAL_ENTRY = _mark("partial entry", "A block is keyed at a boundary inside it.", "REG.PARTIAL")
 PROMOTION = _mark(
-    "promotion", "A completed block's full key takes its partial key's place.", "REG.PROMOTED"
+    "promotion",
+    "A completed block's full key takes its partial key's place.",
+    "REG.PROMOTED",
+    "DATA.KEY",
 )
-WITHDRAWN = _mark("withdrawn chunk", "A chunk that was granted will never run.", "REG.WITHDRAWN")
+WITHDRAWN = _mark(
+    "withdrawn chunk",
+    "A chunk that was granted will never run.",
+    "REG.WITHDRAWN",
+    "DATA.KEY",
+)
 
 # --- steps, fences ------------------------------------------------------------------------------
 
@@ -103,25 +146,49 @@ FENCE_OUTLIVES = _mark(
     "fence outlives its request",
     "Blocks left their request and wait for a step in flight.",
     "FENCE.HELD",
+    "FENCE.EXTERNAL",
 )
-FENCE_REACHED = _mark("fence reached", "The step was processed, they go.", "FENCE.REACHED")
+FENCE_REACHED = _mark(
+    "fence reached",
+    "The step was processed, they go.",
+    "FENCE.REACHED",
+    "FENCE.RETAINED",
+)
 
 # --- the connector ------------------------------------------------------------------------------
 
-OFFERED = _mark("hand-off offered", "A moved entry's block is offered.", "PIN.HANDOFF")
+OFFERED = _mark(
+    "hand-off offered",
+    "A moved entry's block is offered.",
+    "PIN.HANDOFF",
+    "PIN.CONTENT",
+    "DATA.OFFLOAD",
+)
 DIES_UNDRAINED = _mark(
     "hand-off dies undrained", "Its request, or its block, goes first.", "PIN.DIES"
 )
 RESCUE = _mark(
-    "rescue from the free list", "A block is pinned that nobody held any more.", "PIN.HELD"
+    "rescue from the free list",
+    "A block is pinned that nobody held any more.",
+    "PIN.HELD",
+    "PIN.DROPPED",
+    "REF.PINS",
+    "REF.COUNT",
 )
 DETACHED_PINS = _mark(
     "pins are detached", "A request is detached while a connector may read.", "REF.DETACHED"
 )
-LOAD_FAILS = _mark("failed external load", "External tokens never arrive.", "REG.LOST")
+LOAD_FAILS = _mark(
+    "failed external load",
+    "External tokens never arrive.",
+    "REG.LOST",
+    "REG.DELAYED",
+)
 STRANDED = _mark(
     "nowhere to resume from",
     "A load fails behind a hit whose state was not there, so that the request starts over.",
+    "DATA.READ",
+    "DATA.STATE",
 )
 
 # --- the whole cache ----------------------------------------------------------------------------
@@ -132,7 +199,10 @@ EVICTED_IN_USE = _mark(
 RESET = _mark("reset", "Every key goes at once.", "EVICT.RESET", "EVICT.CLEARED")
 RESET_REFUSED = _mark("reset refused", "Something is held, so that no key goes.", "EVICT.RESET")
 TAIL_STOP = _mark(
-    "chunk stops at the tail", "A chunk ends on the prompt's last hash boundary.", "CHUNK.END"
+    "chunk stops at the tail",
+    "A chunk ends on the prompt's last hash boundary.",
+    "CHUNK.END",
+    "REG.EXACT",
 )
 STUCK_CHUNK = _mark(
     "a whole block fits no step", "A chunk ends off the grid so as to advance.", "CHUNK.ADVANCE"

@@ -9,7 +9,7 @@ from kvspec.spec.case import Ledger
 from kvspec.spec.clauses import Profile
 from kvspec.targets import Factory
 
-from . import atlas, chunks, connector, copies, departures, hits, identity
+from . import atlas, chunks, connector, copies, departures, hits, identity, memory
 from .play import Play, Scenario, Unsupported
 
 __all__ = ["SCENARIOS", "Play", "Scenario", "Unsupported", "run_scenario"]
@@ -22,6 +22,7 @@ _ALL = [
     *connector.SCENARIOS,
     *departures.SCENARIOS,
     *identity.SCENARIOS,
+    *memory.SCENARIOS,
     *atlas.SCENARIOS,
 ]
 

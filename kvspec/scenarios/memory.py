@@ -1,0 +1,91 @@
+"""What lies in a block when it changes owner: zeroing, loads, steps that are still in flight."""
+
+from __future__ import annotations
+
+from kvspec.spec import events as ev
+from kvspec.spec.types import Connector, RequestId
+
+from .play import P6, Play, Scenario, cache, full, mamba
+
+A = RequestId("a")
+
+
+def h1(play: Play) -> None:
+    """Blocks that a group wants zeroed are on the list of the step that takes them, and once."""
+    play.start(cache(full(4, zeroed=True), mamba(4), num_blocks=6))
+    for name, start in (("a", 0), ("b", 50)):
+        play.submit(name, tuple(range(start, start + 6)))
+        play.begin()
+        table = play.allocate(name, 6).table
+        play.expect("zeroed", sorted(play.send(ev.TakeZeroing()).blocks), sorted(table[0]))
+        play.expect("nothing twice", play.send(ev.TakeZeroing()).blocks, ())
+        play.step()
+        play.finish(name)
+
+
+def h2(play: Play) -> None:
+    """A block that a connector fills is not zeroed; when the load fails, it is."""
+    groups = full(2, zeroed=True), mamba(2)
+    play.start(cache(*groups, connector=Connector.UNIFORM))
+    play.submit("a", P6)
+    play.begin()
+    table = play.allocate("a", 0, 4).table[0]
+    play.expect("zeroed under a load", play.send(ev.TakeZeroing()).blocks, ())
+    play.step()
+    play.send(ev.LoadExternal(A, False))
+    play.begin()
+    play.expect("goes on", play.allocate("a", 6).granted, True)
+    zeroed = play.send(ev.TakeZeroing()).blocks
+    play.expect("zeroed once the load failed", sorted(zeroed), sorted(play.table("a")[0]))
+    play.expect("attention keeps its blocks", play.table("a")[0][:2], table)
+    play.step()
+
+
+def b1_load(play: Play) -> None:
+    """A load is not given blocks that a step in flight still writes, until it was processed."""
+    config = cache(
+        full(2), num_blocks=4, connector=Connector.UNIFORM, deferral=True, max_in_flight=2
+    )
+    play.start(config)
+    play.submit("a", P6)
+    play.begin()
+    play.expect("granted", play.allocate("a", 6).granted, True)
+    play.dispatch()
+    play.finish("a")
+    play.submit("b", (30, 31, 32))
+    play.begin()
+    play.expect("a load while the step is in flight", play.allocate("b", 0, 2).granted, False)
+    play.dispatch()
+    play.run()
+    play.begin()
+    play.expect("a load after it was processed", play.allocate("b", 0, 2).granted, True)
+    play.step()
+    play.send(ev.LoadExternal(RequestId("b"), True))
+    play.compute("b")
+
+
+def b1_other_blocks(play: Play) -> None:
+    """Blocks that no step in flight touches may be loaded into at once."""
+    config = cache(
+        full(2), num_blocks=6, connector=Connector.UNIFORM, deferral=True, max_in_flight=2
+    )
+    play.start(config)
+    play.submit("a", P6)
+    play.submit("b", (30, 31, 32))
+    play.begin()
+    held = play.allocate("a", 6).table[0]
+    play.dispatch()
+    play.begin()
+    loaded = play.allocate("b", 0, 2).table[0]
+    play.expect("apart from the step in flight", set(loaded) & set(held), set())
+    play.step()
+    play.send(ev.LoadExternal(RequestId("b"), True))
+    play.compute("b")
+
+
+SCENARIOS = [
+    Scenario("B1.load", "a load waits for steps in flight", b1_load),
+    Scenario("B1.apart", "a load beside a step in flight", b1_other_blocks),
+    Scenario("H1", "recycled blocks are zeroed", h1),
+    Scenario("H2", "zeroing and loads", h2),
+]
