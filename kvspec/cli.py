@@ -1,4 +1,4 @@
-"""The command line: `kvspec check` and `kvspec replay`.
+"""The command line: a function for each command, which reads options and prints.
 
 Exit status: 0 conforms; 1 a clause is broken; 2 the command, the input or the target could not be
 used. The last line on standard output is a one-line verdict; errors are one line on standard error.
@@ -23,9 +23,11 @@ from typer.core import TyperGroup
 from kvspec.spec.clauses import Profile
 
 from . import check as checks
+from . import explain as explaining
 from . import replays
 from . import report as rep
-from .errors import BadInput, KvspecError, TargetHung
+from .codec import read_trace
+from .errors import BadInput, ClauseBroken, KvspecError, TargetHung
 from .failure import FOLDER, find_subject
 from .files import require_apart, require_folder, require_writable, write_whole
 
@@ -219,6 +221,29 @@ def mutants(
     plan = command.Plan(all_drivers=all_drivers, shrinks=shrink, seed=seed)
     asked = command.Asked(tuple(ids or ()), plan, workers, json, markdown)
     return command.run(asked, _console(), Console(stderr=True))
+
+
+@app.command()
+def explain(
+    trace: Annotated[Path, typer.Argument(help="A recorded event trace.")],
+    request: Annotated[str, typer.Option(help="Whose hits.", metavar="R")],
+    target: TargetOption = "optimized",
+    json: Annotated[Path | None, typer.Option(help="Write the explanation as JSON.")] = None,
+) -> int:
+    """Say why each hit of a request was as long as it was, and who filled its blocks."""
+    _require_places(FOLDER, ("--json", json), trace=trace)
+    subject = find_subject(target)
+    try:
+        found = explaining.explain(trace, read_trace(trace), request, subject)
+    except ClauseBroken as broken:
+        print(f"{target} is broken: {broken.violation.clause.id}; see kvspec replay", flush=True)
+        return 1
+    if json is not None:
+        write_whole(json, rep.json_text(explaining.as_data(found, request)))
+    for line in explaining.tell(found, request):
+        print(line)
+    print(explaining.verdict(found, request), flush=True)
+    return 0
 
 
 @contextmanager
