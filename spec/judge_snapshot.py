@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any
 
 from . import clauses as c
 from . import events as ev
 from .case import Case
-from .state import Key
+from .state import Due, Key
 from .types import BlockId, Digest, GroupId, Table
 
 Shown = Mapping[BlockId, tuple[tuple[GroupId, str], ...]]
@@ -21,15 +20,20 @@ def judge_snapshot(case: Case, _: ev.Snapshot, seen: ev.Books) -> None:
         return
     if case.before.last_lookup is not None:
         _lookup_changed_nothing(case, seen)
+    settled = seen.keys == case.before.shown and case.before.keys is case.before.settled
     if seen.keys is not None:
-        _learn_names(case, seen.keys)
-        _pay(case, "key", _read_keys(case, seen.keys))
+        if not settled:
+            _learn_names(case, seen.keys)
+        for due in _owed(case, "key"):
+            shown = _read(case, seen.keys.get(due.block, ()))
+            case.settle(due, shown or None, _expected(case, due.block))
     if seen.refcounts is not None:
         counts = {block: n for block, n in seen.refcounts.items() if n}
-        _pay(case, "count", counts)
+        for due in _owed(case, "count"):
+            case.settle(due, counts.get(due.block), case.before.refs.get(due.block))
         case.require(c.REF_COUNT, counts, dict(case.before.refs))
     if seen.keys is not None:
-        case.require(c.REG_ONLY, _read_keys(case, seen.keys), _expected_keys(case))
+        _all_keys(case, seen.keys, settled)
     if seen.free_list is not None:
         _free_list(case, seen.free_list)
     if seen.pins is not None:
@@ -54,16 +58,30 @@ def _lookup_changed_nothing(case: Case, seen: ev.Books) -> None:
         case.require(c.HIT_PURE, seen.free_list, case.before.free_list, "free list")
 
 
-def _pay(case: Case, what: str, shown: Mapping[BlockId, Any]) -> None:
+def _owed(case: Case, what: str) -> list[Due]:
     """Each debt is checked on its own, so that a wrong book is filed under what it breaks."""
-    expected = _expected_keys(case) if what == "key" else case.before.refs
-    for due in case.before.due:
-        if due.what == what:
-            case.settle(due, shown.get(due.block), expected.get(due.block))
+    return [due for due in case.before.due if due.what == what]
 
 
-def _expected_keys(case: Case) -> dict[BlockId, list[Key]]:
-    return {block: [entry.key] for block, entry in case.before.keys.items()}
+def _expected(case: Case, block: BlockId) -> list[Key] | None:
+    entry = case.before.keys.get(block)
+    return None if entry is None else [entry.key]
+
+
+def _read(case: Case, keys: tuple[tuple[GroupId, str], ...]) -> list[Key]:
+    """The keys shown, in our digests where the name is known."""
+    return [(g, case.draft.names.get((g, name), Digest(name.encode()))) for g, name in keys]
+
+
+def _all_keys(case: Case, shown: Shown, settled: bool) -> None:
+    """Every key. Where nothing changed since they were all right, they still are."""
+    if settled:
+        case.require(c.REG_ONLY, shown, case.before.shown)
+        return
+    expected = {block: [entry.key] for block, entry in case.before.keys.items()}
+    observed = {block: _read(case, keys) for block, keys in shown.items() if keys}
+    case.require(c.REG_ONLY, observed, expected)
+    case.draft.set(settled=case.before.keys)
 
 
 def _learn_names(case: Case, shown: Shown) -> None:
@@ -88,15 +106,6 @@ def _learn_names(case: Case, shown: Shown) -> None:
             case.draft.put("names", (group, name), digest)
             case.draft.put("digests", (group, digest), name)
     case.draft.set(shown=shown)
-
-
-def _read_keys(case: Case, shown: Shown) -> dict[BlockId, list[Key]]:
-    """The keys shown, in our digests where the name is known."""
-    return {
-        block: [(g, case.draft.names.get((g, name), Digest(name.encode()))) for g, name in keys]
-        for block, keys in shown.items()
-        if keys
-    }
 
 
 def _free_list(case: Case, free: Table) -> None:

@@ -7,7 +7,8 @@ holds. Nothing here is asked of the target beyond what its observations showed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
 from typing import Any
 
 from .content import POISON, Content
@@ -177,7 +178,8 @@ class State:
     What waits in `fenced` is lists of blocks, each to be freed from its end. `freed` are the lists
     that the event before freed, less the blocks that others still held. `free_list` is the one
     shown last, while nothing but questions came after. `names` and `digests` translate between
-    what the target calls a digest and ours, as learned from the keys it has `shown`, last of all.
+    what the target calls a digest and ours, as learned from the keys it has `shown`, last of all;
+    `settled` are the keys with which those were last found to agree.
     """
 
     config: Config
@@ -205,6 +207,7 @@ class State:
     names: Mapping[tuple[GroupId, str], Digest] = field(default_factory=dict)
     digests: Mapping[Key, str] = field(default_factory=dict)
     shown: Mapping[BlockId, tuple[tuple[GroupId, str], ...]] = field(default_factory=dict)
+    settled: Mapping[BlockId, Entry] | None = None
 
     @property
     def num_free(self) -> int:
@@ -220,6 +223,9 @@ class State:
         return (group_id, prefix.digest_at(length)) in self.index
 
 
+_FIELDS = tuple(field.name for field in fields(State))
+_all_fields = attrgetter(*_FIELDS)
+
 _MAPS = ("requests", "refs", "keys", "index", "contents", "detached", "offers", "names", "digests")
 
 
@@ -232,7 +238,10 @@ class Draft:
 
     def freeze(self) -> State:
         """The edited state."""
-        return replace(self._state, **self._changes) if self._changes else self._state
+        if not self._changes:
+            return self._state
+        fields = dict(zip(_FIELDS, _all_fields(self._state), strict=True))
+        return State(**fields | self._changes)
 
     def __getattr__(self, name: str) -> Any:
         """A field of the state as edited so far."""
