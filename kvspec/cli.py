@@ -30,6 +30,7 @@ from .codec import read_trace
 from .errors import BadInput, ClauseBroken, KvspecError, TargetHung
 from .failure import FOLDER, find_subject
 from .files import require_apart, require_folder, require_writable, write_whole
+from .prove import proof, search, worlds
 
 UNUSABLE, INTERRUPTED = 2, 130
 """Exit statuses besides those of a verdict."""
@@ -139,8 +140,7 @@ def check(
     failures: Annotated[Path, typer.Option(help="Where failures are kept.")] = FOLDER,
 ) -> int:
     """Hold a target to every clause: scenarios, a short replay, the state machine."""
-    if max_seconds is not None and not (max_seconds > 0 and math.isfinite(max_seconds)):
-        raise BadInput(f"--max-seconds must be a number above 0, got {max_seconds}")
+    _require_seconds(max_seconds)
     _require_places(failures, ("--json", json), ("--junit", junit))
     options = checks.Options(target, profile, examples, max_seconds, seed, failures)
     with _status() as log:
@@ -244,6 +244,54 @@ def explain(
         print(line)
     print(explaining.verdict(found, request), flush=True)
     return 0
+
+
+@app.command()
+def prove(
+    target: TargetOption = "optimized",
+    profile: ProfileOption = None,
+    world: Annotated[list[str] | None, typer.Option(help="Only this one; may be repeated.")] = None,
+    deep: Annotated[bool, typer.Option(help="The worlds that take minutes as well.")] = False,
+    workers: Annotated[int | None, typer.Option(min=1, max=256, help="Processes.")] = None,
+    unreduced: Annotated[bool, typer.Option(help="Count states without renaming too.")] = False,
+    max_states: Annotated[
+        int, typer.Option(min=1, help="Give up beyond so many.")
+    ] = search.MOST_STATES,
+    max_seconds: Annotated[float | None, typer.Option(help="Give up after this long.")] = None,
+    paths: Annotated[
+        Path | None, typer.Option(help="Write the paths that cover each world here.")
+    ] = None,
+    json: Annotated[Path | None, typer.Option(help="Write the report as JSON.")] = None,
+    failures: Annotated[Path, typer.Option(help="Where failures are kept.")] = FOLDER,
+) -> int:
+    """Walk tiny worlds to the last state: every event sequence, each answer judged."""
+    _require_seconds(max_seconds)
+    _require_places(failures, ("--json", json))
+    if paths is not None:
+        require_folder("--paths", paths)
+    asked = proof.Asked(
+        subject=find_subject(target, profile),
+        worlds=worlds.choose(world or [], deep),
+        workers=workers or search.cores(),
+        limits=search.Limits(max_states, max_seconds),
+        unreduced=unreduced,
+        paths=paths,
+        failures=failures,
+    )
+    with _status() as log:
+        report = proof.prove(asked, log)
+    if json is not None:
+        write_whole(json, proof.as_json(report))
+    proof.show(report, _console())
+    if report.verdict == "unusable":
+        return _unusable(report.reason)
+    print(proof.verdict_line(report), flush=True)
+    return rep.EXIT[report.verdict]
+
+
+def _require_seconds(limit: float | None) -> None:
+    if limit is not None and not (limit > 0 and math.isfinite(limit)):
+        raise BadInput(f"--max-seconds must be a number above 0, got {limit}")
 
 
 @contextmanager
