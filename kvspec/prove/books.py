@@ -54,10 +54,6 @@ def _ranked(naming: Naming, base: int, retained: Any) -> Code:
 class PlainBooks:
     """The reference manager."""
 
-    IGNORED: dict[str, dict[str, str]] = {
-        "Manager": {"config": "the same in all states of a world"},
-    }
-
     @staticmethod
     def free_list(manager: Plain) -> Sequence[int]:
         """The free blocks."""
@@ -120,8 +116,15 @@ def _plain_lookup(naming: Naming, m: Plain) -> Code:
     if m.last_lookup is None:
         return ()
     name, result = m.last_lookup
-    lengths = result.num_tokens, tuple(result.states)
-    return naming.requests[name], naming.tables(result.blocks), lengths
+    return naming.requests[name], _result(naming, result)
+
+
+def _result(naming: Naming, result: Any) -> Code | None:
+    """A hit, and the one that it was cut from."""
+    if result is None:
+        return None
+    whole, states = _result(naming, result.whole), tuple(result.states)
+    return naming.tables(result.blocks), result.num_tokens, states, whole
 
 
 class FastBooks:
@@ -136,7 +139,7 @@ class FastBooks:
     def code(naming: Naming, m: Fast) -> Code:
         """All of it."""
         fences, lists = m.fences, m.lists
-        base = fences.processed
+        base, fenced = fences.processed, fences.fenced
         return (
             tuple([_fast_request(naming, m, name) for name in naming.order]),
             tuple(sorted([(naming.block(b), n) for b, n in enumerate(m.pool.refs) if n])),
@@ -146,21 +149,19 @@ class FastBooks:
             naming.table(lists.to_zero),
             naming.pairs(lists.copies),
             naming.bag(lists.copied_into),
-            tuple(sorted([(naming.block(b), position) for b, position in lists.writes.items()])),
+            tuple(sorted([(naming.block(b), at) for b, at in lists.writes.items()])),
             _ranked(naming, base, fences.retained),
-            tuple(
-                sorted([(f - base, naming.table(blocks)) for f, blocks in fences.fenced.items()])
-            ),
-            tuple(
-                sorted(
-                    [
-                        (naming.block(b), naming.requests[r.name])
-                        for b, r in m.offers.of_block.items()
-                    ]
-                )
-            ),
-            tuple(sorted([naming.requests[r.name] for r in m.offers.offering.values()])),
+            tuple(sorted([(fence - base, naming.table(fenced[fence])) for fence in fenced])),
+            _offers(naming, m.offers),
         )
+
+
+def _offers(naming: Naming, offers: Any) -> Code:
+    owners = [
+        (naming.block(block), naming.requests[r.name]) for block, r in offers.of_block.items()
+    ]
+    offering = [naming.requests[r.name] for r in offers.offering.values()]
+    return tuple(sorted(owners)), tuple(sorted(offering))
 
 
 def _fast_request(naming: Naming, m: Fast, name: Any) -> Code:
@@ -221,9 +222,7 @@ def _fast_index(naming: Naming, m: Fast) -> Code:
 def _fast_lookup(naming: Naming, m: Fast) -> Code:
     if m.asked is None or m.found is None:
         return ()
-    found = m.found
-    lengths = found.num_tokens, tuple(found.states)
-    return naming.requests[m.asked], naming.tables(found.blocks), lengths
+    return naming.requests[m.asked], _result(naming, m.found)
 
 
 class AnyBooks:

@@ -12,13 +12,12 @@ from hashlib import blake2b
 from itertools import groupby, permutations, product
 from typing import Any
 
-from kvspec.spec.content import Content
-from kvspec.spec.content import State as Held
-from kvspec.spec.digests import Prefix, make_prefix
+from kvspec.spec.content import Content, RecurrentState
+from kvspec.spec.digests import make_prefix
 from kvspec.spec.state import HandOff, LastLookup, Pass, Request, State, Work, touched_blocks
 from kvspec.spec.types import Identity, RequestId
 
-from .books import hidden
+from .books import AnyBooks, hidden
 from .menu import remembered_names
 from .naming import Code, Naming, Words
 from .worlds import ALPHABET, World
@@ -41,6 +40,7 @@ def words_of(world: World) -> Words:
 
 def key_of(words: Words, state: State, managers: tuple[Any, ...], plain: bool = False) -> bytes:
     """The hash of what a state and the managers behind it are, whatever their parts are called."""
+    plain = plain or any(hidden(manager) is AnyBooks for manager in managers)
     free = hidden(managers[0]).free_list(managers[0])
     codes = []
     for order in _orders(state, plain):
@@ -52,7 +52,7 @@ def key_of(words: Words, state: State, managers: tuple[Any, ...], plain: bool = 
 
 
 def _orders(state: State, plain: bool) -> Iterator[tuple[RequestId, ...]]:
-    """The orders in which requests may be numbered: by what is told without numbers, ties all ways."""
+    """The orders in which requests may be numbered: by what needs no number, ties in all ways."""
     names = remembered_names(state)
     if plain:
         yield tuple(sorted(names))
@@ -86,7 +86,7 @@ def judged(naming: Naming, state: State) -> Code:
     code = [
         tuple([_request(naming, state, name) for name in naming.order]),
         _retained(naming, state.retained, base),
-        tuple([(fence - base, naming.table(blocks)) for fence, blocks in state.fenced]),
+        tuple([(fence - base, naming.tables(lists)) for fence, lists in state.fenced]),
         tuple([_work(naming, state, work) for work in state.in_flight]),
         _pass(naming, state, state.open),
         (state.dispatched - base, state.executed - base),
@@ -103,10 +103,10 @@ def judged(naming: Naming, state: State) -> Code:
 
 
 def _request(naming: Naming, state: State, name: RequestId) -> Code:
-    offers = tuple([_hand_off(naming, offer) for offer in state.offers.get(name, ())])
+    offers = tuple([_hand_off(naming, state, offer) for offer in state.offers.get(name, ())])
     detached: Any = state.detached.get(name)
     if detached is not None:
-        pins = tuple([_hand_off(naming, pin) for pin in detached.pins])
+        pins = tuple([_hand_off(naming, state, pin) for pin in detached.pins])
         fence = max(detached.fence - state.processed, 0)
         detached = naming.table(detached.blocks), pins, detached.reading, fence
     request = state.requests.get(name)
@@ -118,17 +118,19 @@ def _request(naming: Naming, state: State, name: RequestId) -> Code:
 def _live(naming: Naming, state: State, r: Request) -> Code:
     return (
         naming.tokens(r.prefix.tokens),
-        (r.num_prompt_tokens, r.computed, r.registered, r.local, r.resumable, r.loading, r.reading),
+        (r.num_prompt_tokens, r.computed, r.registered, r.local),
+        (r.resumable, r.loading, r.reading, r.refused),
         naming.tables(r.tables),
         naming.tables(r.worker),
         max(r.last_step - state.processed, 0),
-        tuple([_hand_off(naming, pin) for pin in r.pins]),
+        tuple([_hand_off(naming, state, pin) for pin in r.pins]),
     )
 
 
-def _hand_off(naming: Naming, pin: HandOff) -> Code:
+def _hand_off(naming: Naming, state: State, pin: HandOff) -> Code:
     prefix = naming.prefix(pin.prefix, pin.boundary)
-    return pin.group, naming.block(pin.block), pin.boundary, prefix
+    step = max(pin.step - state.executed, 0)
+    return pin.group, naming.block(pin.block), pin.boundary, prefix, step
 
 
 def _retained(naming: Naming, retained: Any, base: int) -> Code:
@@ -170,7 +172,8 @@ def _pass(naming: Naming, state: State, current: Pass | None) -> Code | None:
 def _lookup(naming: Naming, last: LastLookup | None) -> Code | None:
     if last is None:
         return None
-    return naming.requests[last.request], naming.tables(last.blocks), last.num_tokens, last.states
+    blocks, whole = naming.tables(last.blocks), _lookup(naming, last.whole)
+    return naming.requests[last.request], blocks, last.num_tokens, last.states, last.guessed, whole
 
 
 def _blocks(naming: Naming, state: State) -> Code:
@@ -184,7 +187,7 @@ def _blocks(naming: Naming, state: State) -> Code:
     for number, block in numbered:
         entry, key = state.keys.get(block), None
         if entry is not None:
-            key = entry.group, naming.prefix(entry.prefix, entry.length)
+            key = entry.group, naming.prefix(entry.prefix, entry.length), entry.moved
         found.append((number, key, _content(naming, state.contents.get(block))))
     return tuple(found)
 
@@ -192,11 +195,7 @@ def _blocks(naming: Naming, state: State) -> Code:
 def _content(naming: Naming, content: Content | None) -> Code | None:
     if content is None:
         return None
-    if isinstance(content, Held):
+    if isinstance(content, RecurrentState):
         return (naming.prefix(content.prefix, content.length),)
-    runs = [(run.start, run.end, _run(naming, run.prefix, run.end)) for run in content.runs]
+    runs = [(run.start, run.end, naming.prefix(run.prefix, run.end)) for run in content.runs]
     return content.base.value, tuple(runs)
-
-
-def _run(naming: Naming, prefix: Prefix | None, end: int) -> Code | None:
-    return naming.prefix(prefix, end)

@@ -78,7 +78,7 @@ _TABLE: dict[type, Callable[[Any], Any]] = {
             state.Work,
             content.Rows,
             content.Run,
-            content.State,
+            content.RecurrentState,
             lookup.Result,
             plan.Request,
         )

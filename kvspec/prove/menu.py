@@ -28,7 +28,8 @@ PASS: tuple[ev.Event, ...] = (
 PROMPT: tuple[ev.Event, ...] = (ev.BeginStep(), ev.TakeZeroing())
 """As `PASS`, where the first drain is followed by the rest of the step."""
 
-ENDS = (ev.Finish, ev.Abort, ev.Preempt, ev.Withdraw)
+ENDS = (ev.Abort, ev.Finish, ev.Preempt, ev.Withdraw)
+"""How requests leave; a prompt driver calls every end a finish."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class Menu:
         return self.world.config.connector is not Connector.NONE
 
     def _all(self, state: State) -> Iterator[ev.Event]:
-        if self.world.prompt and (rest := _rest_of_the_step(state)):
+        if self.world.prompt and (rest := _rest_of_the_step(self.world, state)):
             yield from rest
             return
         branches = None if self.plain else _branches(state)
@@ -93,11 +94,11 @@ class Menu:
                 yield ev.LookupForConnector(name)
         last = state.last_lookup
         if last is not None and last.request == name:
-            for length in range(last.num_tokens + 2):
+            for length in range((last.whole or last).num_tokens + 2):
                 yield ev.Truncate(name, length)
         if state.open is not None and not state.open.drained:
             yield from self._asks(state, name, request)
-        for kind in ENDS:
+        for kind in ENDS[self.world.prompt :]:
             yield kind(name)
         if self.world.detaches and name not in state.detached:
             yield ev.Detach(name)
@@ -120,7 +121,7 @@ class Menu:
                     yield ev.Allocate(name, new, external)
 
 
-def _rest_of_the_step(state: State) -> tuple[ev.Event, ...]:
+def _rest_of_the_step(world: World, state: State) -> tuple[ev.Event, ...]:
     """What a prompt driver may send next once it has begun to drain the step's lists."""
     if state.open is not None and state.open.drained:
         if not state.open.copies_taken:
@@ -129,7 +130,10 @@ def _rest_of_the_step(state: State) -> tuple[ev.Event, ...]:
         return (ev.TakeOffloads(), ev.EndStep()) if offered else (ev.EndStep(),)
     if state.executed < state.dispatched:
         return (ev.Execute(),)
-    return (ev.Process(),) if state.processed < state.dispatched else ()
+    if state.processed < state.dispatched:
+        return (ev.Process(),)
+    overdue = state.retained and not world.holds_on
+    return (ev.ReleaseRetained(state.dispatched),) if overdue else ()
 
 
 def remembered_names(state: State) -> set[RequestId]:

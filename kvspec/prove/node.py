@@ -88,7 +88,7 @@ class Walker:
     def take(self, state: State, managers: bytes, event: ev.Event) -> Found | Violation:
         """The state after an event and a snapshot, each answer judged."""
         for target, manager in zip(self.targets, thaw(managers), strict=True):
-            target.manager, target.limited = manager, False
+            target.manager = manager
         ledger = Ledger()
         for sent in (event, SNAPSHOT):
             verdict = self._judge(state, sent, ledger)

@@ -19,7 +19,7 @@ from kvspec.spec.case import Violation
 from kvspec.spec.clauses import Profile
 
 from .paths import write_paths
-from .search import Explored, Limits, explore
+from .search import NO_LIMITS, Explored, Limits, explore
 from .worlds import World
 
 
@@ -33,7 +33,7 @@ class Asked:
     subject: Subject
     worlds: Sequence[World]
     workers: int = 1
-    limits: Limits = Limits()
+    limits: Limits = NO_LIMITS
     unreduced: bool = False
     paths: Path | None = None
     failures: Path = FOLDER

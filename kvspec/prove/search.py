@@ -21,7 +21,7 @@ from kvspec.failure import Subject
 from kvspec.spec import events as ev
 from kvspec.spec.case import Violation
 from kvspec.spec.state import State
-from kvspec.targets import limited
+from kvspec.targets import time_limits
 
 from .node import Cover, Walker, pack
 from .worlds import World
@@ -43,6 +43,9 @@ class Limits:
 
     states: int = MOST_STATES
     seconds: float | None = None
+
+
+NO_LIMITS = Limits()
 
 
 @dataclass(slots=True)
@@ -97,11 +100,11 @@ class Expander:
     def expand(self, run: list[bytes]) -> Expanded:
         """Every transition out of these states, up to the first violation."""
         done = Expanded()
-        name = self.walker.subject.target
-        for at, packed in enumerate(run):
-            limited(lambda: self._expand_one(at, packed, done), name, "some event")  # noqa: B023
-            if done.broken:
-                break
+        with time_limits():
+            for at, packed in enumerate(run):
+                self._expand_one(at, packed, done)
+                if done.broken:
+                    break
         return done
 
     def _expand_one(self, at: int, packed: bytes, done: Expanded) -> None:
@@ -152,7 +155,7 @@ def explore(
     *,
     plain: bool = False,
     workers: int = 1,
-    limits: Limits = Limits(),
+    limits: Limits = NO_LIMITS,
     log: Callable[[str], None] = lambda _: None,
 ) -> Explored:
     """Walk a world. Raises `TargetUnusable`, `TargetHung`."""

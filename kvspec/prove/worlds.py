@@ -22,7 +22,8 @@ class World:
     asked for with delayed caching, with `detaches` blocks may also be detached from a request.
 
     A `prompt` world has a driver that, once it drains the step's lists, drains them all, dispatches
-    the step, executes and processes it at once. In the others anything may come between.
+    the step, executes and processes it and releases the endpoints of its copies at once; unless it
+    `holds_on` to them as long as it likes. In the others anything may come between.
     """
 
     id: str
@@ -34,6 +35,7 @@ class World:
     detaches: bool = False
     prompt: bool = False
     evicts: bool = True
+    holds_on: bool = False
 
     @property
     def prompts(self) -> tuple[tuple[Token, ...], ...]:
@@ -52,30 +54,38 @@ def _world(id: str, title: str, config: Config, requests: int = 1, **more: bool)
     return World(id, title, config, requests, longest=config.max_model_len, **more)
 
 
-_CONNECTED = replace(hybrid(4, 2, 2, 2), connector=Connector.DIVERGING)
-_IN_FLIGHT = replace(hybrid(3, 2, 2, 2), deferral=True, max_in_flight=2)
+_CONNECTED = replace(hybrid(3, 2, 2, 2), connector=Connector.DIVERGING)
+_IN_FLIGHT = replace(hybrid(3, 1, 1, 2), deferral=True, max_in_flight=2)
 
 SMALL = (
     _world("alone", "one request, room for both kinds of copy", hybrid(5, 2, 2, 2),
            prompt=True, evicts=False),
-    _world("eagle", "the same with an eagle group", hybrid(5, 2, 2, 2, eagle=True),
+    _world("eagle", "one request, an eagle group", hybrid(4, 2, 2, 2, eagle=True),
            prompt=True, evicts=False),
-    _world("loose", "one request, anything between any two events", hybrid(3, 2, 2, 2)),
-    _world("pair", "two requests, a pool that is always short", hybrid(3, 1, 2, 2), 2,
-           prompt=True),
-    _world("connector", "one request and a diverging connector", _CONNECTED,
-           prompt=True, evicts=False, detaches=True),
-    _world("in-flight", "two steps in flight behind fences", _IN_FLIGHT, evicts=False),
+    _world("loose", "one request, anything between any two events", hybrid(3, 2, 2, 2),
+           evicts=False),
+    _world("pair", "two requests, a pool that is always short", hybrid(3, 1, 1, 2), 2,
+           prompt=True, evicts=False),
+    _world("connector", "one request, a diverging connector", _CONNECTED, prompt=True),
+    _world("in-flight", "one request, two steps in flight behind fences", _IN_FLIGHT,
+           evicts=False),
 )  # fmt: skip
-"""What CI walks: all of them in well under a minute on two cores."""
+"""What CI walks: a minute's work for one core."""
 
 DEEP = (
-    _world("alone-evicted", "one request, keys dropped at any time", hybrid(5, 2, 2, 2),
-           prompt=True),
-    _world("pair-roomy", "two requests with room for one to wait for the other",
-           hybrid(5, 2, 2, 2), 2, prompt=True, evicts=False),
-    _world("connector-evicted", "one request, a diverging connector, keys dropped at any time",
-           replace(_CONNECTED, num_blocks=5), prompt=True, detaches=True),
+    _world("holding-on", "one request, endpoints of copies released at any time",
+           hybrid(5, 2, 2, 2), prompt=True, evicts=False, holds_on=True),
+    _world("loose-evicted", "loose, and keys dropped at any time", hybrid(3, 2, 2, 2)),
+    _world("pair-partial", "two requests, partial entries, keys dropped at any time",
+           hybrid(3, 1, 2, 2), 2, prompt=True),
+    _world("pair-of-states", "two requests that meet in one step", hybrid(4, 1, 1, 2), 2,
+           prompt=True, evicts=False),
+    _world("three", "three requests, a pool that is always short", hybrid(3, 1, 1, 2), 3,
+           prompt=True, evicts=False),
+    _world("connector-detached", "a diverging connector, blocks detached and handed off",
+           replace(_CONNECTED, num_blocks=4), prompt=True, evicts=False, detaches=True),
+    _world("in-flight-partial", "two steps in flight, partial entries",
+           replace(hybrid(3, 2, 2, 2), deferral=True, max_in_flight=2), evicts=False),
 )  # fmt: skip
 """What `make deep` walks besides."""
 
