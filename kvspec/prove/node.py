@@ -149,4 +149,4 @@ def _lean(state: State) -> State:
         if work.number > state.executed:
             alive |= touched_blocks(state.config, work)
     contents = {BlockId(b): c for b, c in state.contents.items() if b in alive}
-    return replace(state, contents=contents, names={}, digests={}, shown={}, freed=())
+    return replace(state, contents=contents, names={}, digests={}, shown={}, freed=(), settled=None)

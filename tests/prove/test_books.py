@@ -33,7 +33,7 @@ UNREAD = {
     # Known from the free list and the links, which no block outside the list has.
     "count",
     # What the judge uses up before the next event, or works out again from what is compared.
-    "last_lookup", "due", "freed", "free_list", "names", "digests", "shown", "index_of",
+    "last_lookup", "due", "freed", "free_list", "names", "digests", "shown", "settled", "index_of",
 }  # fmt: skip
 """Attributes that need not be read, by why."""
 
