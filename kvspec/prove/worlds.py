@@ -80,8 +80,6 @@ DEEP = (
            hybrid(3, 1, 2, 2), 2, prompt=True),
     _world("pair-of-states", "two requests that meet in one step", hybrid(4, 1, 1, 2), 2,
            prompt=True, evicts=False),
-    _world("three", "three requests, a pool that is always short", hybrid(3, 1, 1, 2), 3,
-           prompt=True, evicts=False),
     _world("connector-detached", "a diverging connector, blocks detached and handed off",
            replace(_CONNECTED, num_blocks=4), prompt=True, evicts=False, detaches=True),
     _world("in-flight-partial", "two steps in flight, partial entries",

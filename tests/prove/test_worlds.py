@@ -24,6 +24,12 @@ COUNTS: dict[str, tuple[int, int, int, int]] = {
     "pair": (4_492, 33_595, 31, 239),
     "connector": (2_625, 9_303, 34, 362),
     "in-flight": (2_391, 24_286, 19, 276),
+    "holding-on": (19_539, 73_477, 58, 435),
+    "loose-evicted": (7_836, 70_339, 23, 315),
+    "pair-partial": (17_087, 120_887, 31, 289),
+    "pair-of-states": (33_433, 238_661, 42, 241),
+    "connector-detached": (54_302, 286_931, 65, 567),
+    "in-flight-partial": (7_059, 71_044, 23, 321),
 }
 """World: states, transitions, depth, (event, clause, branch) seen."""
 
@@ -35,6 +41,10 @@ def test_small_worlds_are_exhausted(world: World) -> None:
     assert explored.exhausted, explored.broken
     counts = explored.states, explored.transitions, explored.depth, len(explored.covers)
     assert counts == COUNTS[world.id]
+
+
+def test_every_world_has_its_counts_pinned() -> None:
+    assert COUNTS.keys() == WORLDS.keys()
 
 
 @pytest.mark.deep
