@@ -14,15 +14,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from kvspec.spec.case import Ledger
 from kvspec.spec.clauses import CLAUSES, Profile
 from kvspec.spec.marks import MARKS
 
 from . import report as rep
+from .capabilities import Tally, coverage
 from .errors import (
     BadInput,
     ClauseBroken,
     ConfigDeclined,
+    EventUnsupported,
     KvspecError,
     ScenarioFailed,
     TargetHung,
@@ -65,6 +66,8 @@ class Options:
     max_seconds: float | None = None
     seed: int = 0
     failures: Path = FOLDER
+    gate: bool = False
+    """Whether each capability of the kit has to be used, or not to be used for a known reason."""
 
 
 def check(options: Options, log: Log = lambda _: None) -> rep.Report:
@@ -86,12 +89,13 @@ class _Run:
     options: Options
     began: float
     log: Log
-    ledger: Ledger = field(default_factory=Ledger)
+    ledger: Tally = field(default_factory=Tally)
     scenarios: list[rep.ScenarioResult] = field(default_factory=list)
     broken: dict[str, ClauseBroken] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
     subject: Subject | None = None
     profile: Profile | None = None
+    probe: Target | None = None
     replayed: str = ""
     events: int = 0
     reason: str = ""
@@ -111,7 +115,7 @@ class _Run:
     def everything(self) -> None:
         """Find the target, run the drivers, shrink what they broke."""
         self.subject = subject = find_subject(self.options.target, self.options.profile)
-        probe = probe_target(subject)
+        self.probe = probe = probe_target(subject)
         self.profile = subject.profile or probe.profile
         try:
             for scenario in SCENARIOS.values():
@@ -186,7 +190,7 @@ class _Run:
                 profile=subject.profile,
                 ledger=self.ledger,
             )
-        except ConfigDeclined as declined:
+        except (ConfigDeclined, EventUnsupported) as declined:
             self.replayed = f"skipped: {declined}"
             return
         except ClauseBroken as broken:  # the books are shown rarely here: find what broke first
@@ -207,7 +211,7 @@ class _Run:
             max_seconds=self.left,
         )
         for outcome in outcomes:
-            self.ledger.add(outcome.ledger)
+            self.ledger.add_tally(outcome.ledger)
             self.events += outcome.run.events
             self.cut_short |= outcome.run.cut_short
             with self.catching():
@@ -233,6 +237,13 @@ class _Run:
         verdict: rep.Verdict = "broken" if self.failures or failed else "conforms"
         if verdict == "conforms" and not self.reason and not self.ledger.exercised:
             self.reason = f"target {self.options.target}: nothing could be judged"
+        capabilities = coverage(self.ledger, self.probe.capabilities if self.probe else None)
+        open_ends = [c.id for c in capabilities if not c.used and not c.reason]
+        if verdict == "conforms" and not self.reason and self.options.gate and open_ends:
+            self.reason = (
+                f"coverage gate: never used, and nothing says why: {', '.join(open_ends)}; "
+                "raise --examples, or have the target say that it lacks them"
+            )
         if verdict == "conforms" and self.reason:
             verdict = "unusable"
         return rep.Report(
@@ -249,6 +260,7 @@ class _Run:
             reason=self.reason,
             cut_short=self.cut_short,
             runs=self.ledger.runs,
+            capabilities=capabilities,
         )
 
     def violations(self) -> Iterator[rep.ViolationResult]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import shlex
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
@@ -31,6 +32,8 @@ from .errors import BadInput, ClauseBroken, KvspecError, TargetHung
 from .failure import FOLDER, find_subject
 from .files import require_apart, require_folder, require_writable, write_whole
 from .prove import proof, search, worlds
+from .wire import smoke as smokes
+from .wire.engine import strictly
 
 UNUSABLE, INTERRUPTED = 2, 130
 """Exit statuses besides those of a verdict."""
@@ -118,7 +121,13 @@ def kvspec(
 
 
 TargetOption = Annotated[
-    str, typer.Option(help="optimized, reference, or package.module:factory.", metavar="T")
+    str,
+    typer.Option(
+        help="optimized, reference, package.module:factory, or cmd:PROGRAM ARGS.", metavar="T"
+    ),
+]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="Hold the answers of a program to the published schema.")
 ]
 ProfileOption = Annotated[
     Profile | None,
@@ -138,11 +147,16 @@ def check(
     json: Annotated[Path | None, typer.Option(help="Write the report as JSON.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write the report as JUnit XML.")] = None,
     failures: Annotated[Path, typer.Option(help="Where failures are kept.")] = FOLDER,
+    strict: StrictOption = False,
+    gate: Annotated[
+        bool, typer.Option(help="Refuse a check that left something unused for no known reason.")
+    ] = False,
 ) -> int:
     """Hold a target to every clause: scenarios, a short replay, the state machine."""
     _require_seconds(max_seconds)
     _require_places(failures, ("--json", json), ("--junit", junit))
-    options = checks.Options(target, profile, examples, max_seconds, seed, failures)
+    target = strictly(target) if strict else target
+    options = checks.Options(target, profile, examples, max_seconds, seed, failures, gate)
     with _status() as log:
         report = checks.check(options, log)
     if json is not None:
@@ -154,6 +168,18 @@ def check(
         return _unusable(report.reason)
     print(rep.verdict_line(report), flush=True)
     return report.status
+
+
+@app.command()
+def smoke(
+    target: Annotated[str, typer.Option(help="cmd:PROGRAM ARGS, or any other.", metavar="T")],
+) -> int:
+    """Check the wiring of an engine before its behaviour: one short conversation, held to form."""
+    console = _console()
+    for step in smokes.smoke(target):
+        console.print(f"{step.what:28}{step.result}", markup=False, soft_wrap=True)
+    print(f"{target} is wired right: now run kvspec check --target {shlex.quote(target)}")
+    return 0
 
 
 @app.command()
@@ -172,13 +198,14 @@ def replay(
     snapshot_every: Annotated[int | None, typer.Option(min=1, help="Steps (events).")] = None,
     json: Annotated[Path | None, typer.Option(help="Write the report as JSON.")] = None,
     failures: Annotated[Path, typer.Option(help="Where failures are kept.")] = FOLDER,
+    strict: StrictOption = False,
 ) -> int:
     """Replay a workload through a scheduler, or recorded events, and judge each answer."""
     _require_places(failures, ("--json", json), trace=trace)
     limits = {"max_output": max_output, "token_budget": token_budget, "max_running": max_running}
     asked = replays.Asked(
         trace=trace,
-        subject=find_subject(target, profile),
+        subject=find_subject(strictly(target) if strict else target, profile),
         blocks=blocks,
         limit=limit,
         judged=judge,

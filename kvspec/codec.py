@@ -49,7 +49,7 @@ _CHOICES = {"kind": [k.value for k in t.GroupKind], "connector": [c.value for c 
 
 
 @cache
-def _form(kind: Any, event: str | None = None) -> Any:
+def form_of(kind: Any, event: str | None = None) -> Any:
     """The struct with a dataclass's fields; an event's is tagged with its wire name."""
     hints = get_type_hints(kind)
     text = _ID if event or kind in (t.Adapter, t.Media) else str
@@ -78,7 +78,7 @@ def _strict(hint: Any, text: Any) -> Any:
     if hint is str:
         return text
     if is_dataclass(hint) and isinstance(hint, type):
-        return _form(hint)
+        return form_of(hint)
     arguments = tuple(a if a is ... else _strict(a, text) for a in get_args(hint))
     origin = get_origin(hint)
     if origin in (Union, UnionType):
@@ -92,15 +92,19 @@ def _strict(hint: Any, text: Any) -> Any:
 
 def schema() -> dict[str, Any]:
     """The JSON schema of the event language."""
-    forms = [_form(kind, name) for name, kind in _KINDS.items()]
-    (event,), definitions = msgspec.json.schema_components(
+    return schema_of("kvspec event", [form_of(kind, name) for name, kind in _KINDS.items()])
+
+
+def schema_of(title: str, forms: list[Any]) -> dict[str, Any]:
+    """The JSON schema of an object that has one of these forms."""
+    (one,), definitions = msgspec.json.schema_components(
         [Union[tuple(forms)]],  # noqa: UP007
         ref_template="#/$defs/{name}",
     )
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "kvspec event",
-        **event,
+        "title": title,
+        **one,
         "$defs": definitions,
     }
 
@@ -111,7 +115,7 @@ def schema() -> dict[str, Any]:
 def event_to_json(event: ev.Event) -> dict[str, Any]:
     """The JSON form of an event, as built-in values."""
     kind: Any = type(event)
-    return _builtins(msgspec.convert(event, _form(kind, _name(event)), from_attributes=True))
+    return _builtins(msgspec.convert(event, form_of(kind, _name(event)), from_attributes=True))
 
 
 def event_from_json(data: object, where: str = "event") -> ev.Event:
@@ -124,14 +128,16 @@ def event_from_json(data: object, where: str = "event") -> ev.Event:
         known = ", ".join(_KINDS)
         raise BadInput(f"{where}: event: expected one of {known}; got {got}")
     kind = _KINDS[name]
-    event: ev.Event = _convert(data, _form(kind, name), kind, f"{where}: {name}")
+    event: ev.Event = _convert(data, form_of(kind, name), kind, f"{where}: {name}")
     return event
 
 
 def observation_to_json(observation: ev.Observation) -> dict[str, Any]:
     """The JSON form of an observation, as built-in values."""
     kind: Any = type(observation)
-    return _builtins(msgspec.convert(observation, _form(kind), from_attributes=True, str_keys=True))
+    return _builtins(
+        msgspec.convert(observation, form_of(kind), from_attributes=True, str_keys=True)
+    )
 
 
 def observation_from_json(data: object, event: ev.Event, where: str = "observed") -> ev.Observation:
@@ -139,7 +145,7 @@ def observation_from_json(data: object, event: ev.Event, where: str = "observed"
     if not isinstance(data, dict):
         raise BadInput(f"{where}: expected an object, got {_show(data)}")
     kind: Any = ev.Rejection if set(data) == {"reason"} else ev.ANSWERS[type(event)]
-    observation: ev.Observation = _convert(data, _form(kind), kind, where)
+    observation: ev.Observation = _convert(data, form_of(kind), kind, where)
     return observation
 
 

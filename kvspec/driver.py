@@ -13,6 +13,8 @@ from kvspec.spec.admit import why_not
 from kvspec.spec.state import Request, State
 from kvspec.spec.types import Identity, RequestId, Step, Token, align_down
 
+from .capabilities import plainer
+from .errors import EventUnsupported
 from .session import Session
 
 PLAIN = Identity()
@@ -35,7 +37,12 @@ class Driver:
 
     def send_if_taken(self, event: ev.Event) -> Any:
         """Send an event that belongs to a pass but that a target may do without."""
-        return None if self.session.lacks(event) else self.session.send(event)
+        if self.session.lacks(event):
+            return None
+        try:
+            return self.session.send(event)
+        except EventUnsupported:
+            return None
 
     def may(self, event: ev.Event) -> bool:
         """Whether an event may be sent now."""
@@ -144,6 +151,7 @@ class Driver:
         external = max(min(external, len(request.prefix) - 1 - start), 0)
         new = 0 if how == "none" else self._chunk(request, start + external, how)
         event = ev.Allocate(RequestId(name), new, external, lookahead, delay)
+        event = plainer(event, self.session.target.capabilities.lacks)
         return self.send(event) if (new or external) and self.may(event) else None
 
     def _chunk(self, request: Request, start: int, how: str) -> int:

@@ -12,6 +12,7 @@ __all__ = [
     "BadInput",
     "ClauseBroken",
     "ConfigDeclined",
+    "EventUnsupported",
     "InvalidInput",
     "KvspecError",
     "TargetHung",
@@ -33,6 +34,10 @@ class TargetUnusable(KvspecError):
 
 class ConfigDeclined(TargetUnusable):
     """The target says that it is not made for this configuration: it is passed over."""
+
+
+class EventUnsupported(TargetUnusable):
+    """The target says that it cannot do what an event asks: the event counts as not sent."""
 
 
 class TargetHung(BaseException):

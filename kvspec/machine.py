@@ -45,11 +45,12 @@ from kvspec.spec.types import (
 )
 
 from . import generators as gen
+from .capabilities import Tally, fitted
 from .determinism import independent_of_imports
 from .driver import Driver
 from .errors import ConfigDeclined
 from .session import Session
-from .targets import Factory, find_factory, time_limits
+from .targets import PROBE, Factory, Target, find_factory, time_limits
 
 MOST_REQUESTS = 5
 """Live requests at a time: enough for a producer, its readers and someone who evicts."""
@@ -110,6 +111,14 @@ def _may(event: ev.Event) -> Callable[[CacheMachine], bool]:
     return lambda machine: machine.driver.may(event)
 
 
+def _lacks(name: str, factory: Factory) -> tuple[str, ...]:
+    """What a target says it lacks, whatever the configuration."""
+    try:
+        return Target(name, factory, PROBE).capabilities.lacks
+    except ConfigDeclined:
+        return ()
+
+
 class CacheMachine(RuleBasedStateMachine):
     """Drives a target by random events and judges each answer."""
 
@@ -117,6 +126,7 @@ class CacheMachine(RuleBasedStateMachine):
     factory: ClassVar[Any] = None
     profile: ClassVar[Profile | None] = None
     ledger: ClassVar[Ledger | None] = None
+    lacks: ClassVar[tuple[str, ...] | None] = None
     stop_at: ClassVar[float | None] = None
     runs: ClassVar[int] = 0
     sent: ClassVar[int] = 0
@@ -135,11 +145,16 @@ class CacheMachine(RuleBasedStateMachine):
         """Begin with an empty cache."""
         kind = type(self)
         factory: Factory = kind.factory or find_factory(kind.target_name)
-        ledger = kind.ledger or Ledger()
+        ledger = Ledger() if kind.ledger is None else kind.ledger
         name, profile = kind.target_name, kind.profile
+        if kind.lacks is None:
+            kind.lacks = _lacks(name, factory)
+        config = fitted(config, kind.lacks)
         try:
             session = Session(name, factory, config, profile=profile, ledger=ledger)
-        except ConfigDeclined:
+        except ConfigDeclined as declined:
+            if isinstance(ledger, Tally):
+                ledger.miss(config, str(declined))
             reject()
         self.driver = Driver(session)
         self.marks_before = ledger.marks.copy()
@@ -185,7 +200,14 @@ class CacheMachine(RuleBasedStateMachine):
         if identity != Identity():
             self.identities = [identity, *self.identities][:4]
         self.known = [tokens, *self.known][:6]
-        return self.driver.submit(f"r{self.names}", tokens, identity)
+        return self._arrive(tokens, identity)
+
+    def _arrive(self, tokens: tuple[Token, ...], identity: Identity) -> RequestId:
+        """Submit under the next name; plainly where the target does not take the identity."""
+        name = self.driver.submit(f"r{self.names}", tokens, identity)
+        if name not in self.driver.state.requests:
+            self.driver.submit(name, tokens)
+        return name
 
     @rule(pick=PICK, tokens=st.lists(gen.TOKENS, min_size=1, max_size=3).map(tuple))
     def append(self, pick: int, tokens: tuple[Token, ...]) -> None:
@@ -419,7 +441,7 @@ class CacheMachine(RuleBasedStateMachine):
         tokens = (*shared, *tail)[:longest]
         media = (m for m in prefix.identity.media if m.start + m.length <= len(tokens))
         identity = replace(prefix.identity, media=tuple(media))
-        reader = self.driver.submit(f"r{self.names}", tokens, identity)
+        reader = self._arrive(tokens, identity)
         self.driver.open_pass()
         if self.driver.state.requests[writer].tables:
             self.driver.go_on(writer, hows[0])

@@ -8,21 +8,18 @@ from typing import Any
 
 from kvspec.spec import events as ev
 from kvspec.spec.case import Ledger
-from kvspec.spec.types import Config, Group, GroupKind, InvalidInput
+from kvspec.spec.types import Config, InvalidInput
 
-from .errors import BadInput
+from .errors import BadInput, EventUnsupported
 from .failure import Subject
 from .files import AnyPath, read_lines
 from .replay import Totals
 from .session import Session
 from .shrink import moves_bytes
-from .targets import Target
+from .targets import PROBE, Target
 
 NEEDED = ("lookup", "take_copies", "release_retained", "append", "preempt")
 """Events that the replay of a workload cannot do without, beside those that nothing can."""
-
-PROBE = Config(num_blocks=4, hash_unit=1, groups=(Group(GroupKind.FULL, 1),), max_model_len=2)
-"""A cache that is configured only to hear what the target shows and lacks."""
 
 
 def probe_target(subject: Subject) -> Target:
@@ -100,14 +97,19 @@ def replay_recorded(
         snapshots=snapshot_every == 1,
         moves_bytes=judged and moves_bytes(config),
     )
-    counts, hit = _Counts(), 0
+    counts, hit, missed = _Counts(), 0, ""
     for number, event in enumerate(events[1:], start=2):
         if session.lacks(event):
             continue
         try:
             answer = session.send(event)
+        except EventUnsupported as unsupported:
+            if isinstance(event, ev.Submit):
+                raise
+            missed = f" (the target was spared an event before: {unsupported})"
+            continue
         except InvalidInput as error:
-            raise BadInput(f"{path} line {number}: {error}") from None
+            raise BadInput(f"{path} line {number}: {error}{missed}") from None
         counts.count(event, answer, hit)
         hit = _hit_after(event, answer, hit)
         shows = judged and bool(session.target.capabilities.shows)

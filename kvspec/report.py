@@ -21,6 +21,7 @@ from rich.table import Table
 from kvspec.spec.clauses import CLAUSES, Clause, Profile
 from kvspec.spec.marks import MARKS
 
+from .capabilities import Coverage
 from .failure import Failure, Subject, replay_command, say, tell
 from .replay import Totals
 
@@ -139,6 +140,7 @@ class Report:
     reason: str = ""
     cut_short: bool = False
     runs: int = 0
+    capabilities: tuple[Coverage, ...] = ()
 
     @property
     def status(self) -> int:
@@ -309,6 +311,20 @@ def _scenario_lines(report: Report) -> Iterator[str]:
             yield f"  {scenario.id} FAILED ({scenario.title}): {scenario.problem}"
     if report.replay:
         yield f"replay: {report.replay}"
+    yield from _coverage_lines(report)
+
+
+def _coverage_lines(report: Report) -> Iterator[str]:
+    """What of the kit was not made use of, by the reason why."""
+    spared = [c for c in report.capabilities if not c.used]
+    if not report.capabilities:
+        return
+    of = len(report.capabilities)
+    yield f"capabilities: {of - len(spared)} of {of} used"
+    reasons = dict.fromkeys(c.reason for c in spared)
+    for reason in reasons:
+        names = ", ".join(c.id for c in spared if c.reason == reason)
+        yield f"  {reason or 'no run drew it'}: {names}"
 
 
 def _witness_lines(report: Report) -> Iterator[str]:

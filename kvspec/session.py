@@ -15,7 +15,8 @@ from kvspec.spec.judge_step import external_slots
 from kvspec.spec.state import State
 from kvspec.spec.types import BlockId, Config, GroupId
 
-from .errors import ClauseBroken, TargetUnusable
+from .capabilities import Tally
+from .errors import ClauseBroken, EventUnsupported, TargetUnusable
 from .targets import Factory, Target, TargetFault, find_factory
 
 SNAPSHOT = ev.Snapshot()
@@ -28,9 +29,11 @@ class Session:
     compares every observation with the reference's. `snapshots` asks for a snapshot after every
     event. `moves_bytes` runs the plain worker beside the judge and compares memory with content.
     `judged` off only feeds events and keeps no trace; `keeps_answers` off keeps the events of the
-    trace alone, for long runs. Events that the target lacks are skipped and counted.
+    trace alone, for long runs. Events that the target lacks are skipped and counted, in the
+    ledger too where it is a `Tally`.
 
-    Raises `InvalidInput` for an event that may not be sent, `ClauseBroken`, `TargetUnusable`.
+    Raises `InvalidInput` for an event that may not be sent, `ClauseBroken`, `TargetUnusable`, and
+    `EventUnsupported` for an event that the target cannot do: it counts as not sent.
     """
 
     def __init__(
@@ -57,7 +60,9 @@ class Session:
                 f"{', '.join(ev.SHOWABLE)}; it shows {list(self.target.capabilities.shows)}"
             )
         self.state: State = initial_state(config)
-        self.ledger = ledger or Ledger()
+        self.ledger = Ledger() if ledger is None else ledger
+        if isinstance(self.ledger, Tally):
+            self.ledger.configured(config, self.target.capabilities)
         self.judged = judged
         self.keeps_answers = keeps_answers
         self.snapshots = snapshots and bool(self.target.capabilities.shows)
@@ -73,7 +78,14 @@ class Session:
     def send(self, event: ev.Event) -> ev.Observation:
         """Feed one event; the observation is returned when no clause is broken."""
         self.ended = True
-        answer = self._feed(event)
+        try:
+            answer = self._feed(event)
+        except EventUnsupported as unsupported:
+            self.ended = False
+            self._skip(event, str(unsupported))
+            if self.judged:
+                self.events.pop()
+            raise
         if self.snapshots and self.judged and not isinstance(event, ev.Snapshot):
             self._feed(SNAPSHOT)
         self.ended = False
@@ -81,11 +93,16 @@ class Session:
 
     def lacks(self, event: ev.Event) -> bool:
         """Whether the target does not take this event; if so it is counted as skipped."""
-        if not self.target.lacks(event):
-            return False
+        missing = self.target.lacks(event)
+        if missing:
+            self._skip(event, "the target lacks it", missing)
+        return bool(missing)
+
+    def _skip(self, event: ev.Event, reason: str, missing: str = "") -> None:
         name = ev.EVENT_NAMES[type(event)]
         self.skipped[name] = self.skipped.get(name, 0) + 1
-        return True
+        if isinstance(self.ledger, Tally):
+            self.ledger.miss(event, reason, missing)
 
     def _feed(self, event: ev.Event) -> ev.Observation:
         if self.judged:
@@ -96,6 +113,8 @@ class Session:
             answer = self.target.ask(event)
         except TargetFault as fault:
             self._break(Violation(LIVE_ANSWER, str(fault), "an answer"))
+        if isinstance(self.ledger, Tally):
+            self.ledger.count(event)
         if self.judged:
             if self.keeps_answers and event is not SNAPSHOT:
                 self.observations.append(answer)

@@ -17,9 +17,9 @@ from multiprocessing.process import BaseProcess
 
 from hypothesis.errors import Flaky
 
-from kvspec.spec.case import Ledger
 from kvspec.spec.clauses import Profile
 
+from .capabilities import Tally
 from .errors import ClauseBroken, TargetHung, TargetUnusable
 from .failure import Subject, find_subject
 from .machine import MachineRun, run_machine
@@ -45,7 +45,7 @@ class Shard:
 class Outcome:
     """What a shard did; `broken` where it ended at a broken clause."""
 
-    ledger: Ledger = field(default_factory=Ledger)
+    ledger: Tally = field(default_factory=Tally)
     run: MachineRun = field(default_factory=lambda: MachineRun(0, 0))
     broken: ClauseBroken | None = None
 

@@ -3,7 +3,8 @@
 A target is an object with a method per event, named and called as in `kvspec.spec.events`
 (`submit(request, tokens, ...)`, `allocate(request, num_new_tokens, ...)`), each of which returns
 the observation that the event is answered with. `configure(config)` comes first and returns
-`Capabilities`; an event that the language calls an error is answered by raising `Rejected`.
+`Capabilities`; an event that the language calls an error is answered by raising `Rejected`, one
+that the target cannot do by raising `Unsupported`. `kvspec.adapter` has a class to derive from.
 """
 
 from __future__ import annotations
@@ -24,9 +25,11 @@ import msgspec
 from kvspec.reference.manager import Manager as ReferenceManager
 from kvspec.spec import events as ev
 from kvspec.spec.clauses import Profile
-from kvspec.spec.types import BlockId, Config
+from kvspec.spec.types import BlockId, Config, Group, GroupKind
 
-from .errors import ConfigDeclined, TargetHung, TargetUnusable
+from .adapter import Unsupported
+from .capabilities import ESSENTIAL, LACKABLE, features, lacking
+from .errors import ConfigDeclined, EventUnsupported, TargetHung, TargetUnusable
 
 Factory = Callable[[], Any]
 MOST_SAID = 2000
@@ -35,14 +38,15 @@ MOST_SAID = 2000
 TIME_LIMIT = 10.0
 """Seconds that a target may take to answer one event."""
 
-ESSENTIAL = ("submit", "begin_step", "allocate", "end_step", "execute", "process", "finish")
-"""Events without which nothing can be judged: a target cannot lack them."""
-
 _FIELDS = {kind: tuple(f.name for f in fields(kind)) for kind in ev.ANSWERS if kind is not Config}
 
 
 MAY_BE_ABSENT = (ev.BeginStep, ev.Execute, ev.Process, ev.OffloadRead, ev.OffloadDone)
 """Events that a manager may have no method for: they are about its worker or its connector."""
+
+
+PROBE = Config(num_blocks=4, hash_unit=1, groups=(Group(GroupKind.FULL, 1),), max_model_len=2)
+"""A cache that is configured only to hear what the target shows and lacks."""
 
 
 class TargetFault(Exception):
@@ -57,11 +61,12 @@ class Target:
         self.trusted = name in BUILT_IN
         try:
             self.manager = _limited(factory, name, "factory()")
-            capabilities = _limited(lambda: self.manager.configure(config), name, "configure")
-        except ev.Rejected as rejected:
+            self.limits_itself = getattr(self.manager, "limits_itself", False)
+            capabilities = self._call("configure", [config])
+        except (ev.Rejected, Unsupported) as declined:
             raise ConfigDeclined(
-                f"target {name}: it declines the configuration: {rejected}"
-            ) from rejected
+                f"target {name}: it declines the configuration: {declined}"
+            ) from declined
         except BaseException as error:
             if _is_ours(error):
                 raise
@@ -77,12 +82,15 @@ class Target:
                 f"what can be shown is {', '.join(ev.SHOWABLE)}"
             )
         needed = set(self.capabilities.lacks) & set(ESSENTIAL)
-        unknown = set(self.capabilities.lacks) - set(ev.EVENT_NAMES.values())
+        unknown = set(self.capabilities.lacks) - set(LACKABLE)
         if needed or unknown:
             raise TargetUnusable(
                 f"target {name}: configure says it lacks {sorted(needed or unknown)}; "
                 f"{'nothing can be judged without' if needed else 'there is no such event'}"
+                f"{'' if needed else ' or feature'}"
             )
+        if missing := lacking(config, self.capabilities.lacks):
+            raise ConfigDeclined(f"target {name}: it declines the configuration: lacks {missing}")
 
     @property
     def profile(self) -> Profile:
@@ -90,12 +98,15 @@ class Target:
         shows_all = set(self.capabilities.shows) >= set(ev.SHOWABLE)
         return Profile.ACCOUNTING if shows_all else Profile.SOUNDNESS
 
-    def lacks(self, event: ev.Event) -> bool:
-        """Whether the target says that it does not take this event."""
-        return ev.EVENT_NAMES[type(event)] in self.capabilities.lacks
+    def lacks(self, event: ev.Event) -> str:
+        """What the target says it lacks and this event needs, or nothing."""
+        return lacking(event, self.capabilities.lacks)
 
     def ask(self, event: ev.Event) -> ev.Observation:
-        """Send an event. Raises `TargetFault`, `TargetHung` or `TargetUnusable`."""
+        """Send an event.
+
+        Raises `EventUnsupported`, `TargetFault`, `TargetHung` or `TargetUnusable`.
+        """
         name = ev.EVENT_NAMES[type(event)]
         arguments = [getattr(event, field) for field in _FIELDS[type(event)]]
         method = getattr(self.manager, name, None)
@@ -107,17 +118,37 @@ class Target:
                 "write it, or name it in Capabilities.lacks"
             )
         try:
-            answer = _limited(lambda: method(*arguments), self.name, name)
+            answer = self._call(name, arguments)
         except ev.Rejected as rejected:
             return ev.Rejection(str(rejected))
+        except Unsupported as unsupported:
+            raise self._unsupported(name, event, unsupported) from unsupported
         except BaseException as error:
             if _is_ours(error):
                 raise
             raise TargetFault(_say(error)) from error
+        if answer is None and ev.ANSWERS[type(event)] is ev.Done:
+            return ev.Done()
         formed: ev.Observation = self._formed(ev.ANSWERS[type(event)], answer)
         if isinstance(formed, ev.Books) and not self.trusted:
             self._check_shown(formed)
         return formed
+
+    def _call(self, name: str, arguments: list[Any]) -> Any:
+        """Call a method of the manager within the time limit, its own where it has one."""
+        method = getattr(self.manager, name)
+        if self.limits_itself:
+            return method(*arguments)
+        return _limited(lambda: method(*arguments), self.name, name)
+
+    def _unsupported(self, name: str, event: ev.Event, why: Unsupported) -> TargetUnusable:
+        """The error for an event that the target cannot do: it may be passed over, or not."""
+        reason = f"target {self.name}: it does not support {name}: {_printable(str(why))}"
+        if isinstance(event, ev.Snapshot):
+            return TargetUnusable(f"{reason}; it says that it shows {self.capabilities.shows}")
+        if name in ESSENTIAL and not features(event):
+            return TargetUnusable(f"{reason}; nothing can be judged without")
+        return EventUnsupported(reason)
 
     def _check_shown(self, books: ev.Books) -> None:
         """Every book that was promised is there."""
@@ -158,7 +189,7 @@ def _printable(line: str) -> str:
 
 def _is_ours(error: BaseException) -> bool:
     """Whether an exception is about the run and not about what the target did."""
-    return isinstance(error, KeyboardInterrupt | TargetHung)
+    return isinstance(error, KeyboardInterrupt | TargetHung | TargetUnusable)
 
 
 def _refuse_to_exit(status: int) -> NoReturn:
@@ -237,11 +268,21 @@ BUILT_IN = {
 
 
 def find_factory(name: str) -> Factory:
-    """The factory of a target by its name: a built-in one, or `package.module:factory`."""
+    """The factory of a target by its name: built in, `package.module:factory`, or `cmd:PROGRAM`.
+
+    Raises `TargetUnusable`.
+    """
+    if name.startswith("cmd:"):
+        from .wire.engine import (
+            find_command,  # it needs the forms, and those who need it not do not
+        )
+
+        return find_command(name)
     module_name, colon, attribute = BUILT_IN.get(name, name).partition(":")
     if not colon or not module_name or not attribute:
         raise TargetUnusable(
-            f"target {name!r} is unknown; use {', '.join(BUILT_IN)} or package.module:factory"
+            f"target {name!r} is unknown; use {', '.join(BUILT_IN)}, package.module:factory "
+            "or cmd:PROGRAM ARGS"
         )
     if "" not in sys.path:
         sys.path.insert(0, "")  # a user's own module beside which the command is run

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvspec.driver import PLAIN, Driver
-from kvspec.errors import ConfigDeclined, ScenarioFailed
+from kvspec.errors import ConfigDeclined, EventUnsupported, ScenarioFailed
 from kvspec.session import Session
 from kvspec.spec import events as ev
 from kvspec.spec.case import Ledger
@@ -68,8 +68,11 @@ class Play(Driver):
     def send(self, event: ev.Event) -> Any:
         """Send an event; a scenario cannot do without it."""
         if self.session.lacks(event):
-            raise Unsupported(f"the target does not take {ev.EVENT_NAMES[type(event)]}")
-        return self.session.send(event)
+            raise Unsupported(f"the target does not take {self.session.target.lacks(event)}")
+        try:
+            return self.session.send(event)
+        except EventUnsupported as unsupported:
+            raise Unsupported(str(unsupported)) from unsupported
 
     def expect(self, what: str, observed: object, allowed: object) -> None:
         """Compare one value."""

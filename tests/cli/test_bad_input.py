@@ -17,9 +17,9 @@ from .broken_targets import NAME
 from .run import ROOT, run, start
 
 UNUSABLE_TARGETS = {
-    "nope": "target 'nope' is unknown; use optimized, reference or package.module:factory",
+    "nope": "target 'nope' is unknown; use optimized, reference, package.module:factory or cmd:",
     "": "target '' is unknown",
-    "cmd:": "target 'cmd:' is unknown",
+    "cmd:": "target 'cmd:': names no program; use cmd:PROGRAM ARGS",
     "no_such_module:x": "No module named 'no_such_module'",
     "kvspec.targets:nope": "kvspec.targets has no callable nope",
     NAME("NAME.nope"): "has no callable NAME.nope",
@@ -32,7 +32,7 @@ UNUSABLE_TARGETS = {
     NAME("WrongGroups"): "blocks of Hit has 7 lists, there are 2 groups",
     NAME("ShowsMore"): "configure says it shows ['weather']; what can be shown is refcounts",
     NAME("LacksAll"): "'submit']; nothing can be judged without",
-    NAME("LacksOdd"): "configure says it lacks ['weather']; there is no such event",
+    NAME("LacksOdd"): "configure says it lacks ['weather']; there is no such event or feature",
 }
 
 
