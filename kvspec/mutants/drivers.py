@@ -20,6 +20,7 @@ from kvspec.optimized.manager import Manager
 from kvspec.replay import replay_config, replay_workload
 from kvspec.scenarios import SCENARIOS, Unsupported, run_scenario
 from kvspec.scheduler import Limits
+from kvspec.shards import SHARDS
 from kvspec.spec.events import EVENT_NAMES, Event
 from kvspec.workload import generated_workload
 
@@ -124,17 +125,18 @@ def by_replay(mutant: Mutant, counter: Counter, seed: int) -> Kill | None:
 
 
 def by_machine(mutant: Mutant, counter: Counter, seed: int) -> Kill | None:
-    """The state machine, as many runs as in a default check."""
+    """The state machine, as many runs and in the same shards as in a default check."""
     began = time.monotonic()
     try:
-        run_machine(
-            name_of(mutant),
-            counter,
-            profile=mutant.profile,
-            examples=EXAMPLES,
-            steps=STEPS,
-            seed=seed,
-        )
+        for shard in range(SHARDS):
+            run_machine(
+                name_of(mutant),
+                counter,
+                profile=mutant.profile,
+                examples=EXAMPLES // SHARDS,
+                steps=STEPS,
+                seed=seed * SHARDS + shard,
+            )
     except ClauseBroken as broken:
         return _kill(broken, counter, began)
     except Flaky:

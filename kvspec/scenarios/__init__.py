@@ -9,7 +9,7 @@ from kvspec.spec.case import Ledger
 from kvspec.spec.clauses import Profile
 from kvspec.targets import Factory
 
-from . import atlas, chunks, connector, copies, departures, hits, identity, memory
+from . import atlas, chunks, connector, copies, departures, hits, identity, memory, readers
 from .play import Play, Scenario, Unsupported
 
 __all__ = ["SCENARIOS", "Play", "Scenario", "Unsupported", "run_scenario"]
@@ -23,6 +23,7 @@ _ALL = [
     *departures.SCENARIOS,
     *identity.SCENARIOS,
     *memory.SCENARIOS,
+    *readers.SCENARIOS,
     *atlas.SCENARIOS,
 ]
 

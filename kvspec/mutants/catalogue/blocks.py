@@ -162,18 +162,6 @@ MUTANTS = [
         "detached blocks are freed from their head",
         (Edit(M, "held.blocks[::-1]", "held.blocks"),),
     ),
-    Mutant(
-        "free-states-head-first",
-        "FREE.TAIL",
-        "states that are not needed any more are freed from the oldest",
-        (
-            Edit(
-                G,
-                "range(needed - 1, r.low[g] - 1, -1)",
-                "range(r.low[g], needed)",
-            ),
-        ),
-    ),
     # --- hits held first --------------------------------------------------------------------------
     Mutant(
         "alloc-hits-by-group",

@@ -45,13 +45,6 @@ MUTANTS = [
         ("C2",),
     ),
     Mutant(
-        "chunk-sampled-clipped",
-        "CHUNK.END",
-        "chunks behind the prompt are clipped as well",
-        (Edit(C, "settled = max(num_prompt_tokens, num_tokens - 1)", "settled = num_tokens"),),
-        ("G4",),
-    ),
-    Mutant(
         "chunk-resumed-free",
         "CHUNK.END",
         "a resumed request's known tokens are not clipped behind the prompt's block",

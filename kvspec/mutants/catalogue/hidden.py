@@ -19,7 +19,6 @@ AS_SEEN_BY_DATA = {
     "hit-shared-groups": "DATA.READ",
     "evict-stale-key": "DATA.READ",
     "reg-state-anywhere": "DATA.STATE",
-    "reg-state-hash-unit": "DATA.STATE",
     "reg-state-passed": "DATA.STATE",
     "reg-withdrawn": "DATA.READ",
     "reg-withdrawn-state": "DATA.STATE",

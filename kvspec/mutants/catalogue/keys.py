@@ -138,20 +138,6 @@ MUTANTS = [
         ),
     ),
     Mutant(
-        "hash-media-start",
-        "HASH.INJECTIVE",
-        "a media item is keyed only in the unit in which it starts",
-        (
-            Edit(
-                C,
-                EXTRAS,
-                "extras = encode_extras(Identity(self.identity.salt, self.identity.adapter, "
-                "tuple([m for m in self.identity.media if m.start >= start])), "
-                "start, start + unit)",
-            ),
-        ),
-    ),
-    Mutant(
         "hash-by-arrival",
         "HASH.STABLE",
         "the key depends on how many tokens came at once",

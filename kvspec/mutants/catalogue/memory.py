@@ -81,7 +81,8 @@ MUTANTS = [
     ),
     _worker(
         "bytes-copy-after",
-        "copies run after the forward",
+        "copies run after states were read",
+        "        self.store.copy(work.copies)\n"
         "        states = [self._read_states(forward) for forward in work.forwards]\n",
         "        states = [self._read_states(forward) for forward in work.forwards]\n"
         "        self.store.copy(work.copies)\n",

@@ -1,0 +1,251 @@
+"""Somebody reads on: what must not be found shows in the data, whatever books a target keeps."""
+
+from __future__ import annotations
+
+from kvspec.spec import events as ev
+from kvspec.spec.types import Connector, RequestId
+
+from .copies import owner_goes_on
+from .play import P6, Play, Scenario, cache, full, mamba
+
+A = RequestId("a")
+B = RequestId("b")
+
+
+def a3_stale(play: Play) -> None:
+    """A lookup counts for the grant directly behind it: not across a step that is processed."""
+    play.start(cache(full(2), max_in_flight=2))
+    play.prefill("p", (0, 0, 1, 1))
+    play.submit("x", (9, 9))
+    play.begin()
+    play.allocate("x", 2)
+    play.dispatch()
+    play.send(ev.Execute())
+    play.submit("a", (0, 0, 1, 1, 2))
+    play.begin()
+    play.lookup("a")
+    play.send(ev.Process())
+    play.expect("new blocks", len(play.allocate("a", 5).new_blocks[0]), 3)
+    play.step()
+
+
+def b1_fence(play: Play) -> None:
+    """What was detached, or granted and withdrawn, waits for the request's step in flight too."""
+    play.start(cache(full(2), num_blocks=12, deferral=True, max_in_flight=2))
+    for name, start in (("a", 0), ("b", 30)):
+        play.submit(name, tuple(range(start, start + 4)))
+    play.begin()
+    tables = {name: play.allocate(name, 4).table[0] for name in ("a", "b")}
+    play.dispatch()
+    play.send(ev.Detach(A))
+    play.send(ev.FreeDetached(A))
+    play.send(ev.Preempt(B))
+    for name in ("a", "b"):
+        play.expect_count(tables[name][0], 1)
+    play.begin()
+    again = play.allocate("b", 2).table[0]
+    play.send(ev.Withdraw(B))
+    play.expect_count(again[0], 1)
+    play.dispatch()
+    play.run()
+    for block in (*tables["a"], *tables["b"], *again):
+        play.expect_count(block, 0)
+
+
+def b4_state(play: Play) -> None:
+    """A state that a withdrawn chunk would have written is not read, though attention is there."""
+    play.start(cache(full(4), mamba(4)))
+    play.prefill("p", P6)
+    play.finish("p")
+    play.submit("a", (0, 0, 1, 1, 3))
+    play.begin()
+    play.lookup("a")
+    play.expect("granted", play.allocate("a", 4).granted, True)
+    play.send(ev.Withdraw(A))
+    play.step()
+    play.submit("b", (0, 0, 1, 1, 4))
+    play.compute("b")
+    play.expect("computed", play.state.requests[B].computed, 5)
+
+
+def b4_hit(play: Play) -> None:
+    """A hitter that is withdrawn leaves the block that it hit as it was."""
+    play.start(cache(full(2), mamba(4)))
+    play.prefill("p", P6)
+    shared = play.table("p")[1][1]
+    play.finish("p")
+    play.submit("a", (*P6, 3, 3))
+    play.begin()
+    play.lookup("a")
+    play.expect("granted", play.allocate("a", 2).granted, True)
+    play.send(ev.Withdraw(A))
+    play.expect_key(shared, 6)
+    play.step()
+
+
+def b5_read(play: Play) -> None:
+    """While a load is on its way nobody counts on what it is to bring: it may fail."""
+    play.start(cache(full(2), mamba(2), connector=Connector.UNIFORM))
+    prompt = tuple(range(9))
+    play.submit("a", prompt)
+    play.submit("b", prompt)
+    play.begin()
+    play.expect("granted", play.allocate("a", 5, 4).granted, True)
+    play.admit("b")
+    play.send(ev.LoadExternal(A, False))
+    play.step()
+    play.compute("b")
+    play.expect("computed", play.state.requests[B].computed, 9)
+
+
+def b5_lost(play: Play) -> None:
+    """Nothing that never came is read."""
+    play.start(cache(full(2), connector=Connector.UNIFORM))
+    prompt = tuple(range(9))
+    play.submit("a", prompt)
+    play.begin()
+    play.expect("granted", play.allocate("a", 0, 6).granted, True)
+    play.step()
+    play.send(ev.LoadExternal(A, False))
+    play.submit("b", prompt)
+    play.compute("b")
+    play.expect("computed", play.state.requests[B].computed, 9)
+
+
+def c2_read(play: Play) -> None:
+    """Where a chunk ended inside a block, the state there is gone once the next one ran."""
+    play.start(cache(full(2), mamba(4)))
+    play.prefill("a", (0, 0, 1, 1, 2, 2, 3), 2, 2, 3)
+    play.finish("a")
+    play.submit("b", (0, 0, 5, 5))
+    play.compute("b")
+    play.expect("computed", play.state.requests[B].computed, 4)
+
+
+def c9_detached(play: Play) -> None:
+    """A hand-off that was not drained dies when its request's blocks are detached."""
+    owner_goes_on(play, connector=Connector.UNIFORM)
+    play.dispatch(offloads=False)
+    play.run()
+    play.send(ev.Detach(A))
+    play.expect("handed off", play.send(ev.TakeOffloads()).offloads, {})
+    play.release()
+
+
+def c9_taken(play: Play) -> None:
+    """A block that was offered and then taken by another is not handed off."""
+    _, _, moved = owner_goes_on(play, connector=Connector.UNIFORM)
+    play.dispatch(offloads=False)
+    play.run()
+    play.release()
+    play.expect("taken", moved in play.take_all_free("b"), True)
+    play.expect("handed off", play.send(ev.TakeOffloads()).offloads, {})
+
+
+def c2_chunks(play: Play) -> None:
+    """With eagle chunks stop a block earlier, and at blocks up to which a prefix is shared."""
+    play.start(cache(full(2), mamba(4)))
+    for asked, length in (
+        (ev.Chunk(0, 10, 10, 10, 4, 2, 100), 8),
+        (ev.Chunk(0, 10, 10, 10, 4, 2, 100, eagle=True), 4),
+        (ev.Chunk(0, 20, 20, 20, 4, 2, 100, boundary=7), 4),
+        (ev.Chunk(0, 20, 20, 20, 4, 2, 100, boundary=3), 20),
+    ):
+        play.expect(f"chunk of {asked}", play.send(asked).num_tokens, length)
+
+
+def a2_order(play: Play) -> None:
+    """With nothing but old entries to take, a group does not take the hits of the next one."""
+    play.start(cache(full(2), full(4), num_blocks=10))
+    prompt = tuple(range(13))
+    play.prefill("p", prompt[:8])
+    play.finish("p")
+    play.prefill("q", (50, 51, 52, 53))
+    play.finish("q")
+    play.submit("b", prompt)
+    play.begin()
+    hit = play.lookup("b")
+    play.expect("length", hit.num_tokens, 8)
+    grant = play.allocate("b", 4)
+    play.expect("granted", grant.granted, True)
+    play.expect("hits kept", (grant.table[0][:4], grant.table[1][:2]), hit.blocks)
+    play.step()
+
+
+def c2_external(play: Play) -> None:
+    """A state that a load brought inside a block gets no key there."""
+    play.start(cache(full(2), mamba(4), connector=Connector.UNIFORM))
+    play.submit("a", tuple(range(9)))
+    play.begin()
+    play.expect("granted", play.allocate("a", 0, 6).granted, True)
+    play.send(ev.LoadExternal(A, True))
+    play.step()
+    state = play.table("a")[1][1]
+    play.begin()
+    play.expect("granted", play.allocate("a", 3).granted, True)
+    play.expect_key(state, None)
+    play.step()
+
+
+def c5_rounds(play: Play) -> None:
+    """Recurrent groups are asked again until all of them agree."""
+    play.start(cache(full(2), mamba(2), mamba(4), num_blocks=40))
+    prompt = (0, 0, 1, 1, 2, 2, 3, 3)
+    play.prefill("p", prompt, 4, 4)
+    play.finish("p")
+    lost = [b for b, e in play.state.keys.items() if (e.group, e.length) in ((1, 4), (2, 8))]
+    play.send(ev.Evict(tuple(lost)))
+    play.submit("b", (*prompt, 4, 4))
+    play.expect("length", play.lookup("b").num_tokens, 0)
+
+
+def c5_tails(play: Play) -> None:
+    """Of several partial entries of one block the longest is hit."""
+    play.start(cache(full(6), mamba(6)))
+    play.prefill("p", (0, 0))
+    play.prefill("q", (0, 0, 1, 1))
+    play.finish("p", "q")
+    play.submit("b", (0, 0, 1, 1, 2, 2, 3))
+    play.expect("length", play.lookup("b").num_tokens, 4)
+
+
+def c9_capacity(play: Play) -> None:
+    """A block that is only copied from counts against the free blocks as well."""
+    play.start(cache(full(4), mamba(4), num_blocks=5))
+    play.prefill("p", P6)
+    play.finish("p")
+    play.submit("b", (*P6, 3, 3))
+    play.begin()
+    play.expect("length", play.lookup("b").num_tokens, 6)
+    play.expect("granted with four free of five", play.allocate("b", 2).granted, False)
+
+
+def c9_preempted(play: Play) -> None:
+    """A pin goes with its request's blocks when it is preempted too."""
+    _, _, moved = owner_goes_on(play, connector=Connector.UNIFORM)
+    play.dispatch()
+    play.run()
+    play.release()
+    play.expect_count(moved, 1)
+    play.send(ev.Preempt(A))
+    play.expect_count(moved, 0)
+
+
+SCENARIOS = [
+    Scenario("A2.order", "hits of a later group among old entries", a2_order),
+    Scenario("C2.external", "a loaded state inside a block", c2_external),
+    Scenario("C5.rounds", "recurrent groups that must agree", c5_rounds),
+    Scenario("C5.tails", "several partial entries", c5_tails),
+    Scenario("C9.capacity", "sources count", c9_capacity),
+    Scenario("C9.preempted", "a pin of a preempted request", c9_preempted),
+    Scenario("A3.stale", "a lookup that is not directly before", a3_stale),
+    Scenario("B1.fence", "detached and withdrawn blocks wait for a step in flight", b1_fence),
+    Scenario("B4.state", "a reader after a withdrawn chunk", b4_state),
+    Scenario("B4.hit", "a hitter is withdrawn", b4_hit),
+    Scenario("B5.read", "a reader while a load is on its way", b5_read),
+    Scenario("B5.lost", "a reader after a failed load", b5_lost),
+    Scenario("C2.read", "a reader where a chunk ended inside a block", c2_read),
+    Scenario("C2.chunks", "where chunks stop, and where not", c2_chunks),
+    Scenario("C9.detached", "an undrained hand-off, its request detached", c9_detached),
+    Scenario("C9.taken", "an undrained hand-off, its block taken", c9_taken),
+]
