@@ -49,8 +49,8 @@ bench: setup ## replay 2,000 requests of the public Mooncake trace, unjudged, on
 	$(BIN)/kvspec replay '$(TRACE)' --target reference --limit 2000 --no-judge
 	$(BIN)/kvspec replay '$(TRACE)' --target optimized --limit 2000 --no-judge
 
-gpu: ## nothing yet
-	@echo "gpu: nothing to run, there are no CUDA kernels yet; to come in kernels/: block copy and block zero, checked bit for bit against reference/ (tests marked gpu)"
+gpu: setup ## on a machine with an NVIDIA GPU: every check of the kernels on it, then measure
+	$(BIN)/python tools/gpu.py
 
 wheel: setup ## sdist and wheel, and the wheel's files compared with the tree
 	rm -rf dist

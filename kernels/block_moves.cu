@@ -99,8 +99,13 @@ DEVICE void fill_tile(u64 to, u64 length, unsigned int value, u64 lane) {
   if (lane < length - tail) at<unsigned char>(to + tail)[lane] = static_cast<unsigned char>(value);
 }
 
+// The record Moves, one argument a field: what launches kernels knows no records.
+#define MOVES \
+  const Segment *segments, u64 num_segments, u64 tiles_per_entry, u64 scratch, u64 slot_bytes
+
 // Copy the source of each pair that has a slot to that slot. Comes before copy_blocks.
-KERNEL stage_blocks(Moves moves, const Pair* pairs, u64 num_pairs) {
+KERNEL stage_blocks(MOVES, const Pair* pairs, u64 num_pairs) {
+  Moves moves = {segments, num_segments, tiles_per_entry, scratch, slot_bytes};
   u64 tiles = num_pairs * moves.tiles_per_entry;
   for (u64 tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
     const Pair& pair = pairs[entry_of(tile, moves.tiles_per_entry)];
@@ -116,7 +121,8 @@ KERNEL stage_blocks(Moves moves, const Pair* pairs, u64 num_pairs) {
 
 // Copy each pair's source, or its slot, to its destination. No two pairs share a destination, and a
 // source that is a destination too has a slot; so no order among the tiles can be seen.
-KERNEL copy_blocks(Moves moves, const Pair* pairs, u64 num_pairs) {
+KERNEL copy_blocks(MOVES, const Pair* pairs, u64 num_pairs) {
+  Moves moves = {segments, num_segments, tiles_per_entry, scratch, slot_bytes};
   u64 tiles = num_pairs * moves.tiles_per_entry;
   for (u64 tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
     const Pair& pair = pairs[entry_of(tile, moves.tiles_per_entry)];
@@ -134,7 +140,8 @@ KERNEL copy_blocks(Moves moves, const Pair* pairs, u64 num_pairs) {
 }
 
 // Fill blocks with a byte: zero before first use, poison when freed.
-KERNEL fill_blocks(Moves moves, const u64* blocks, u64 num_blocks, unsigned int value) {
+KERNEL fill_blocks(MOVES, const u64* blocks, u64 num_blocks, unsigned int value) {
+  Moves moves = {segments, num_segments, tiles_per_entry, scratch, slot_bytes};
   u64 tiles = num_blocks * moves.tiles_per_entry;
   for (u64 tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
     u64 block = blocks[entry_of(tile, moves.tiles_per_entry)];

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from .arithmetic import common_width, grid_of, tiles_of
-from .layout import MAX_POOL_BYTES, Layout, MoveError, Segment
+from .layout import MAX_POOL_BYTES, Layout, MoveError
 
 NO_SLOT = 2**64 - 1
 MAX_ENTRIES = 2**32
@@ -150,17 +150,3 @@ def _checked(layout: Layout, what: str, block: object) -> int:
             f"got {block}"
         )
     return block
-
-
-def slices(segments: Sequence[Segment], offset: int, size: int) -> list[tuple[int, int, int]]:
-    """Where bytes [offset, offset + size) of a block lie: (segment, offset in it, size) in order.
-
-    A block's bytes are those of its segments one after another.
-    """
-    found, start = [], 0
-    for number, segment in enumerate(segments):
-        low, high = max(offset, start), min(offset + size, start + segment.size)
-        if low < high:
-            found.append((number, low - start, high - low))
-        start += segment.size
-    return found

@@ -7,13 +7,13 @@ whose rows are not, guard bytes before, between and after all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import ctypes
+from collections.abc import Callable, Iterable
 
 import torch
 
 from .layout import Layout, Segment, Storage
 from .movers import CpuMover, Mover, Pairs
-from .plan import slices
 
 GUARD = 0xA5
 """What lies around and between the blocks."""
@@ -66,6 +66,7 @@ class TorchStore:
         """Blocks that were changed, until someone empties it."""
         for rows in self._rows:
             rows.fill_(poison)
+        self._windows = [_window(tensor) for tensor in self.tensors] if device == "cpu" else None
 
     def fill(self, blocks: Iterable[int], value: bytes) -> None:
         """Fill whole blocks with one byte value. Raises `MoveError`."""
@@ -81,14 +82,23 @@ class TorchStore:
 
     def read(self, block: int, offset: int, size: int) -> bytes:
         """Read part of a block."""
-        return b"".join(bytes(piece.tolist()) for piece, _ in self._pieces(block, offset, size))
+        pieces = self._pieces(block, offset, size)
+        if self._windows is not None:
+            return b"".join([self._windows[s][at : at + n] for s, at, n in pieces])
+        return b"".join([bytes(self.tensors[s][at : at + n].tolist()) for s, at, n in pieces])
 
     def write(self, block: int, offset: int, data: bytes) -> None:
         """Write part of a block."""
         self.touched.add(block)
-        source = torch.frombuffer(bytearray(data), dtype=torch.uint8)
-        for piece, start in self._pieces(block, offset, len(data)):
-            piece.copy_(source[start : start + piece.numel()])
+        start = 0
+        for storage, at, length in self._pieces(block, offset, len(data)):
+            part = data[start : start + length]
+            if self._windows is not None:
+                self._windows[storage][at : at + length] = part
+            else:
+                source = torch.frombuffer(bytearray(part), dtype=torch.uint8)
+                self.tensors[storage][at : at + length].copy_(source)
+            start += length
 
     def agrees(self, image: torch.Tensor) -> bool:
         """Whether all bytes are those of `image` (blocks by bytes), and all guards are whole."""
@@ -121,11 +131,21 @@ class TorchStore:
         shape, strides = (self.layout.num_blocks, segment.size), (segment.stride, 1)
         return tensors[segment.storage].as_strided(shape, strides, segment.offset)
 
-    def _pieces(self, block: int, offset: int, size: int) -> Iterator[tuple[torch.Tensor, int]]:
-        """The bytes of a block, segment by segment, with where each starts."""
+    def _pieces(self, block: int, offset: int, size: int) -> list[tuple[int, int, int]]:
+        """Where the bytes of a block lie: (storage, offset in it, size) in order."""
         assert block > 0
         assert 0 <= offset <= self.page - size
-        start = 0
-        for segment, at, length in slices(self.layout.segments, offset, size):
-            yield self._rows[segment][block, at : at + length], start
-            start += length
+        found, start = [], 0
+        for segment in self.layout.segments:
+            low, high = max(offset, start), min(offset + size, start + segment.size)
+            if low < high:
+                at = segment.offset + block * segment.stride + low - start
+                found.append((segment.storage, at, high - low))
+            start += segment.size
+        return found
+
+
+def _window(tensor: torch.Tensor) -> memoryview:
+    """The bytes of a tensor on the CPU, which must outlive it."""
+    memory = (ctypes.c_ubyte * tensor.numel()).from_address(tensor.data_ptr())
+    return memoryview(memory).cast("B")

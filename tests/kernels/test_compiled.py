@@ -9,21 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from kvspec.kernels.host import FOLDER
-
 KERNELS = ("stage_blocks", "copy_blocks", "fill_blocks")
 
 
 def disassembled(arch: str, folder: Path) -> dict[str, str]:
     """The machine code of each kernel, in words."""
-    core = pytest.importorskip("cuda.core", reason="cuda-core is not installed")
+    cuda = pytest.importorskip("kvspec.kernels.cuda", reason="cuda-core is not installed")
     tool = Path(sysconfig.get_path("purelib"), "nvidia", "cu13", "bin", "nvdisasm")
     if not tool.exists():
         pytest.skip("nvidia-cuda-nvdisasm is not installed")
-    options = core.ProgramOptions(arch=arch, std="c++17", include_path=[str(FOLDER)])
-    source = (FOLDER / "block_moves.cu").read_text(encoding="utf-8")
     binary = folder / f"{arch}.cubin"
-    binary.write_bytes(core.Program(source, "c++", options).compile("cubin").code)
+    binary.write_bytes(cuda.compiled(arch).code)
     text = subprocess.run([tool, binary], capture_output=True, text=True, check=True).stdout
     parts = re.split(r"^\.text\.(\w+):$", text, flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
