@@ -242,9 +242,7 @@ def mutants(
         command.list_mutants(_console())
         return 0
     require_apart({"--json": json, "--markdown": markdown})
-    for option, path in (("--json", json), ("--markdown", markdown)):
-        if path is not None:
-            require_writable(option, path)
+    _require_reports(("--json", json), ("--markdown", markdown))
     plan = command.Plan(all_drivers=all_drivers, shrinks=shrink, seed=seed)
     asked = command.Asked(tuple(ids or ()), plan, workers, json, markdown)
     return command.run(asked, _console(), Console(stderr=True))
@@ -339,10 +337,14 @@ def _require_places(
 ) -> None:
     """Refuse places that cannot be written to before any work is done."""
     require_apart({"the trace": trace, **dict(reports), "--failures": failures})
+    _require_reports(*reports)
+    require_folder("--failures", failures)
+
+
+def _require_reports(*reports: tuple[str, Path | None]) -> None:
     for option, path in reports:
         if path is not None:
             require_writable(option, path)
-    require_folder("--failures", failures)
 
 
 def _console() -> Console:

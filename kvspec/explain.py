@@ -7,7 +7,7 @@ the hit reached, how far each group did, which key was missing next and what bec
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from kvspec.spec import events as ev
@@ -103,11 +103,7 @@ def _with_outcome(one: Explained, grant: ev.Grant, waits: bool) -> Explained:
     outcome = "granted" if grant.granted else "refused: not enough free blocks"
     if waits:
         outcome = "deferred: a step still writes what the hit needs; granted in a later step"
-    return Explained(**{**_fields(one), "outcome": outcome})
-
-
-def _fields(one: Explained) -> dict[str, Any]:
-    return {name: getattr(one, name) for name in Explained.__slots__}
+    return replace(one, outcome=outcome)
 
 
 def _explained(

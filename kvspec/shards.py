@@ -57,8 +57,19 @@ def search(
 
     Each shard stops at the first clause that it finds broken.
     """
+    shards = cut(subject, examples=examples, steps=steps, seed=seed, max_seconds=max_seconds)
+    if len(shards) == 1:
+        return [run_shard(shards[0], subject)]
+    with _workers(shards) as workers:
+        return [_receive(shard, *worker) for shard, worker in zip(shards, workers, strict=True)]
+
+
+def cut(
+    subject: Subject, *, examples: int, steps: int, seed: int, max_seconds: float | None = None
+) -> list[Shard]:
+    """The shards of a search, by its size alone."""
     number = SHARDS if examples >= WORTH_IT else 1
-    shards = [
+    return [
         Shard(
             target=subject.target,
             profile=subject.profile,
@@ -69,10 +80,6 @@ def search(
         )
         for at in range(number)
     ]
-    if number == 1:
-        return [run_shard(shards[0], subject)]
-    with _workers(shards) as workers:
-        return [_receive(shard, *worker) for shard, worker in zip(shards, workers, strict=True)]
 
 
 def run_shard(shard: Shard, subject: Subject) -> Outcome:

@@ -146,14 +146,14 @@ def _remember(case: Case, lookup: LastLookup) -> None:
 def _falls_back(case: Case, lookup: LastLookup) -> bool:
     """Whether an eagle group is keyed inside the block behind a hit that ends on a block."""
     config, hit = case.config, lookup.num_tokens
+    eagle = [GroupId(g) for g, group in enumerate(config.groups) if group.eagle]
+    if not hit or not eagle or not config.fine:
+        return False
     prefix = case.before.requests[lookup.request].prefix
-    limit = hit_limit(config, len(prefix))
-    keyed = keyed_for(case.before, prefix)
-    return config.fine and any(
-        group.eagle
-        and hit % group.block_size == 0
-        and partial_tail(config, GroupId(g), keyed, hit, limit) > hit > 0
-        for g, group in enumerate(config.groups)
+    limit, keyed = hit_limit(config, len(prefix)), keyed_for(case.before, prefix)
+    return any(
+        hit % config.groups[g].block_size == 0 and partial_tail(config, g, keyed, hit, limit) > hit
+        for g in eagle
     )
 
 

@@ -1,7 +1,7 @@
 """Rare states that a search has to reach, in domain words: what a run did not see it did not test.
 
 The functions of the judge note each when it happens. Every mark is seen in some scenario, and a
-check says in how many of its runs it was (`kvspec/witnesses.py`).
+check says in how many of its runs it was (`kvspec/report.py`).
 """
 
 from __future__ import annotations

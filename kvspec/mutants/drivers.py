@@ -20,7 +20,7 @@ from kvspec.optimized.manager import Manager
 from kvspec.replay import replay_config, replay_workload
 from kvspec.scenarios import SCENARIOS, Unsupported, run_scenario
 from kvspec.scheduler import Limits
-from kvspec.shards import SHARDS
+from kvspec.shards import cut
 from kvspec.spec.events import EVENT_NAMES, Event
 from kvspec.workload import generated_workload
 
@@ -128,14 +128,15 @@ def by_machine(mutant: Mutant, counter: Counter, seed: int) -> Kill | None:
     """The state machine, as many runs and in the same shards as in a default check."""
     began = time.monotonic()
     try:
-        for shard in range(SHARDS):
+        subject = Subject(name_of(mutant), counter, mutant.profile)
+        for shard in cut(subject, examples=EXAMPLES, steps=STEPS, seed=seed):
             run_machine(
-                name_of(mutant),
+                shard.target,
                 counter,
-                profile=mutant.profile,
-                examples=EXAMPLES // SHARDS,
-                steps=STEPS,
-                seed=seed * SHARDS + shard,
+                profile=shard.profile,
+                examples=shard.examples,
+                steps=shard.steps,
+                seed=shard.seed,
             )
     except ClauseBroken as broken:
         return _kill(broken, counter, began)
