@@ -15,9 +15,6 @@ import torch
 from .layout import Layout, Segment, Storage
 from .movers import CpuMover, Mover, Pairs
 
-GUARD = 0xA5
-"""What lies around and between the blocks."""
-
 MakeMover = Callable[[Layout], Mover]
 
 
@@ -41,6 +38,11 @@ def arrange(num_blocks: int, page: int) -> tuple[tuple[int, ...], tuple[Segment,
     return sizes, segments
 
 
+def guards(size: int) -> torch.Tensor:
+    """What lies around and between the blocks: no two places alike, so that a moved guard shows."""
+    return (torch.arange(size) * 2654435761 >> 16).to(torch.uint8)
+
+
 class TorchStore:
     """`num_blocks` blocks of `page` bytes on a device, poisoned at first."""
 
@@ -55,29 +57,23 @@ class TorchStore:
     ) -> None:
         sizes, segments = arrange(num_blocks, page)
         self.page = page
-        self.tensors = [torch.full((n,), GUARD, dtype=torch.uint8, device=device) for n in sizes]
+        self.tensors = [guards(n).to(device) for n in sizes]
         self.expected = [tensor.clone() for tensor in self.tensors]
         storages = tuple(Storage(t.data_ptr(), t.numel()) for t in self.tensors)
         self.layout = Layout(num_blocks, storages, segments)
         self.mover = mover(self.layout)
         self._rows = [self._view(self.tensors, segment) for segment in self.layout.segments]
         self._wanted = [self._view(self.expected, segment) for segment in self.layout.segments]
-        self.touched: set[int] = set()
-        """Blocks that were changed, until someone empties it."""
         for rows in self._rows:
             rows.fill_(poison)
         self._windows = [_window(tensor) for tensor in self.tensors] if device == "cpu" else None
 
     def fill(self, blocks: Iterable[int], value: bytes) -> None:
         """Fill whole blocks with one byte value. Raises `MoveError`."""
-        blocks = tuple(blocks)
-        self.touched.update(blocks)
         self.mover.fill(blocks, value[0])
 
     def copy(self, pairs: Pairs) -> None:
         """Copy whole blocks, all reads before all writes. Raises `MoveError`."""
-        pairs = tuple(pairs)
-        self.touched.update(destination for _, destination in pairs)
         self.mover.copy(pairs)
 
     def read(self, block: int, offset: int, size: int) -> bytes:
@@ -89,7 +85,6 @@ class TorchStore:
 
     def write(self, block: int, offset: int, data: bytes) -> None:
         """Write part of a block."""
-        self.touched.add(block)
         start = 0
         for storage, at, length in self._pieces(block, offset, len(data)):
             part = data[start : start + length]

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from kvspec.spec.clauses import CLAUSES, Profile
+from kvspec.spec.clauses import CLAUSES, DATA_KERNEL, Profile
 from kvspec.spec.marks import MARKS
 
 from . import report as rep
@@ -30,6 +30,7 @@ from .errors import (
     TargetUnusable,
 )
 from .failure import FOLDER, Failure, Subject, find_subject, keep, run_again, shrunk
+from .memory import StoreKind, kind_here
 from .recorded import NEEDED, probe_target
 from .replay import replay_config, replay_workload
 from .scenarios import SCENARIOS, Scenario, Unsupported, run_scenario
@@ -62,6 +63,7 @@ class Options:
 
     target: str = "optimized"
     profile: Profile | None = None
+    store: StoreKind = StoreKind.AUTO
     examples: int = EXAMPLES
     max_seconds: float | None = None
     seed: int = 0
@@ -114,7 +116,9 @@ class _Run:
 
     def everything(self) -> None:
         """Find the target, run the drivers, shrink what they broke."""
-        self.subject = subject = find_subject(self.options.target, self.options.profile)
+        self.subject = subject = find_subject(
+            self.options.target, self.options.profile, self.options.store
+        )
         self.probe = probe = probe_target(subject)
         self.profile = subject.profile or probe.profile
         try:
@@ -147,7 +151,14 @@ class _Run:
             return replace(result, skipped="no time was left")
         name, factory, profile = subject.target, subject.factory, subject.profile
         try:
-            play = run_scenario(scenario, name, factory, profile=profile, ledger=self.ledger)
+            play = run_scenario(
+                scenario,
+                name,
+                factory,
+                profile=profile,
+                ledger=self.ledger,
+                store=subject.store,
+            )
         except Unsupported as unsupported:
             return replace(result, skipped=str(unsupported))
         except ClauseBroken as broken:
@@ -279,4 +290,6 @@ class _Run:
         for clause in CLAUSES.values() if self.profile else ():
             exercised, profile = self.ledger.exercised[clause.id], self.profile
             reason = "" if exercised or not profile else rep.why_never(clause, profile)
+            if clause is DATA_KERNEL and kind_here(self.options.store) is StoreKind.PLAIN:
+                reason = "the plain worker alone moved bytes: pip install torch, --store torch"
             yield rep.ClauseResult(clause.id, exercised, clause.id in self.broken, reason)

@@ -31,6 +31,7 @@ from .codec import read_trace
 from .errors import BadInput, ClauseBroken, KvspecError, TargetHung
 from .failure import FOLDER, find_subject
 from .files import require_apart, require_folder, require_writable, write_whole
+from .memory import StoreKind
 from .prove import proof, search, worlds
 from .wire import smoke as smokes
 from .wire.engine import strictly
@@ -133,12 +134,17 @@ ProfileOption = Annotated[
     Profile | None,
     typer.Option(help="What to hold it to; by default all that the target shows."),
 ]
+StoreOption = Annotated[
+    StoreKind,
+    typer.Option(help="What moves bytes beside the plain worker; auto: torch where installed."),
+]
 
 
 @app.command()
 def check(
     target: TargetOption = "optimized",
     profile: ProfileOption = None,
+    store: StoreOption = StoreKind.AUTO,
     examples: Annotated[
         int, typer.Option(min=1, max=10**6, help="Runs of the machine.")
     ] = checks.EXAMPLES,
@@ -156,7 +162,7 @@ def check(
     _require_seconds(max_seconds)
     _require_places(failures, ("--json", json), ("--junit", junit))
     target = strictly(target) if strict else target
-    options = checks.Options(target, profile, examples, max_seconds, seed, failures, gate)
+    options = checks.Options(target, profile, store, examples, max_seconds, seed, failures, gate)
     with _status() as log:
         report = checks.check(options, log)
     if json is not None:
@@ -187,6 +193,7 @@ def replay(
     trace: Annotated[Path, typer.Argument(help="A workload trace or a recorded event trace.")],
     target: TargetOption = "optimized",
     profile: ProfileOption = None,
+    store: StoreOption = StoreKind.AUTO,
     blocks: Annotated[int | None, typer.Option(min=2, help="Size of the pool.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, max=2**31, help="Only so many lines.")] = None,
     judge: Annotated[bool, typer.Option(help="Judge each answer.")] = True,
@@ -205,7 +212,7 @@ def replay(
     limits = {"max_output": max_output, "token_budget": token_budget, "max_running": max_running}
     asked = replays.Asked(
         trace=trace,
-        subject=find_subject(strictly(target) if strict else target, profile),
+        subject=find_subject(strictly(target) if strict else target, profile, store),
         blocks=blocks,
         limit=limit,
         judged=judge,

@@ -21,6 +21,7 @@ from kvspec.spec.types import Config
 
 from .codec import trace_text
 from .errors import BadInput, ClauseBroken, InvalidInput, TargetUnusable
+from .memory import StoreKind, require_store
 from .shrink import Events, breaks, run_events, shrink
 from .targets import BUILT_IN, Factory, find_factory
 
@@ -33,11 +34,12 @@ LONGEST = 400
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is judged: a target, and the profile it is held to; None for what it shows."""
+    """What is judged: a target, the profile it is held to (None for what it shows), and a store."""
 
     target: str
     factory: Factory
     profile: Profile | None = None
+    store: StoreKind = StoreKind.AUTO
 
 
 def default_profile(target: str) -> Profile | None:
@@ -45,9 +47,12 @@ def default_profile(target: str) -> Profile | None:
     return Profile.EXACT if target in BUILT_IN else None
 
 
-def find_subject(target: str, profile: Profile | None = None) -> Subject:
-    """The target of this name. Raises `TargetUnusable`."""
-    return Subject(target, find_factory(target), profile or default_profile(target))
+def find_subject(
+    target: str, profile: Profile | None = None, store: StoreKind = StoreKind.AUTO
+) -> Subject:
+    """The target of this name. Raises `TargetUnusable`, and `BadInput` for the store."""
+    require_store(store)
+    return Subject(target, find_factory(target), profile or default_profile(target), store)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +78,9 @@ class Failure:
 def shrunk(broken: ClauseBroken, subject: Subject, *, until: float | None = None) -> Failure:
     """The shortest way found to break the same clause, within the budget and the time limit."""
     clause = broken.violation.clause.id
-    still_fails = breaks(clause, subject.target, subject.factory, subject.profile)
+    still_fails = breaks(
+        clause, subject.target, subject.factory, subject.profile, store=subject.store
+    )
 
     def in_time(events: Events) -> Events | None:
         late = until is not None and time.monotonic() > until
@@ -90,7 +97,7 @@ def shrunk(broken: ClauseBroken, subject: Subject, *, until: float | None = None
 def run_again(subject: Subject, events: Events) -> ClauseBroken | None:
     """What a trace breaks with a snapshot after each event: at times nearer to the cause."""
     try:
-        run_events(subject.target, subject.factory, subject.profile, events)
+        run_events(subject.target, subject.factory, subject.profile, events, store=subject.store)
     except ClauseBroken as broken:
         return broken
     except (InvalidInput, TargetUnusable):
@@ -146,7 +153,10 @@ def replay_command(failure: Failure, subject: Subject) -> str:
     profile = ""
     if subject.profile and subject.profile is not default_profile(subject.target):
         profile = f" --profile {subject.profile.value}"
-    return f"kvspec replay {shlex.quote(path)} --target {shlex.quote(subject.target)}{profile}"
+    store = f" --store {subject.store.value}" if subject.store is not StoreKind.AUTO else ""
+    return (
+        f"kvspec replay {shlex.quote(path)} --target {shlex.quote(subject.target)}{profile}{store}"
+    )
 
 
 def tell(failure: Failure, subject: Subject) -> str:
@@ -236,6 +246,9 @@ def pytest_text(failure: Failure, subject: Subject) -> str:
     clause = failure.violation.clause
     profile = f"Profile.{subject.profile.name}" if subject.profile else "None"
     lines = "".join(f"    {as_python(event)},\n" for event in failure.events)
+    other_store = subject.store is not StoreKind.AUTO
+    store = f", store=StoreKind.{subject.store.name}" if other_store else ""
+    imported = "from kvspec.memory import StoreKind\n" if other_store else ""
     return f'''"""{clause.id}: {clause.statement}
 
 Written by kvspec. It fails for as long as the target breaks the clause.
@@ -244,7 +257,7 @@ Written by kvspec. It fails for as long as the target breaks the clause.
 # ruff: noqa
 # mypy: ignore-errors
 
-from kvspec.shrink import run_events
+{imported}from kvspec.shrink import run_events
 from kvspec.spec import events as ev
 from kvspec.spec.clauses import Profile
 from kvspec.spec.types import Adapter, Config, Connector, Group, GroupKind, Media
@@ -257,7 +270,7 @@ EVENTS = (
 
 
 def test_{clause.id.lower().replace(".", "_")}():
-    run_events(TARGET, find_factory(TARGET), PROFILE, EVENTS)
+    run_events(TARGET, find_factory(TARGET), PROFILE, EVENTS{store})
 '''
 
 

@@ -49,6 +49,7 @@ from .capabilities import Tally, fitted
 from .determinism import independent_of_imports
 from .driver import Driver
 from .errors import ConfigDeclined
+from .memory import StoreKind
 from .session import Session
 from .targets import PROBE, Factory, Target, find_factory, time_limits
 
@@ -125,6 +126,7 @@ class CacheMachine(RuleBasedStateMachine):
     target_name: ClassVar[str] = "reference"
     factory: ClassVar[Any] = None
     profile: ClassVar[Profile | None] = None
+    store: ClassVar[StoreKind] = StoreKind.AUTO
     ledger: ClassVar[Ledger | None] = None
     lacks: ClassVar[tuple[str, ...] | None] = None
     stop_at: ClassVar[float | None] = None
@@ -151,7 +153,9 @@ class CacheMachine(RuleBasedStateMachine):
             kind.lacks = _lacks(name, factory)
         config = fitted(config, kind.lacks)
         try:
-            session = Session(name, factory, config, profile=profile, ledger=ledger)
+            session = Session(
+                name, factory, config, profile=profile, ledger=ledger, store=kind.store
+            )
         except ConfigDeclined as declined:
             if isinstance(ledger, Tally):
                 ledger.miss(config, str(declined))
@@ -496,6 +500,7 @@ def cache_machine(
     *,
     profile: Profile | None = None,
     ledger: Ledger | None = None,
+    store: StoreKind = StoreKind.AUTO,
     seconds: float | None = None,
 ) -> type[CacheMachine]:
     """A machine class of its own for a target; its `TestCase` runs under pytest and unittest."""
@@ -504,7 +509,7 @@ def cache_machine(
         runs = 0
         sent = 0
 
-    Made.target_name, Made.profile, Made.ledger = name, profile, ledger
+    Made.target_name, Made.profile, Made.ledger, Made.store = name, profile, ledger, store
     Made.factory = staticmethod(factory) if factory else None
     Made.stop_at = None if seconds is None else time.monotonic() + seconds
     return Made
@@ -526,6 +531,7 @@ def run_machine(
     *,
     profile: Profile | None = None,
     ledger: Ledger | None = None,
+    store: StoreKind = StoreKind.AUTO,
     examples: int = 100,
     steps: int = 40,
     seed: int = 0,
@@ -536,7 +542,9 @@ def run_machine(
     Its events are as they were found: `kvspec.shrink` is quicker on them than Hypothesis is on the
     draws behind them.
     """
-    machine = cache_machine(name, factory, profile=profile, ledger=ledger, seconds=max_seconds)
+    machine = cache_machine(
+        name, factory, profile=profile, ledger=ledger, store=store, seconds=max_seconds
+    )
     plan = settings(
         max_examples=examples,
         stateful_step_count=steps,

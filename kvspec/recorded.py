@@ -96,6 +96,7 @@ def replay_recorded(
         judged=judged,
         snapshots=snapshot_every == 1,
         moves_bytes=judged and moves_bytes(config),
+        store=subject.store,
     )
     counts, hit, missed = _Counts(), 0, ""
     for number, event in enumerate(events[1:], start=2):

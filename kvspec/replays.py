@@ -13,6 +13,7 @@ from . import report as rep
 from .codec import read_trace
 from .errors import BadInput, ClauseBroken, TargetUnusable
 from .failure import FOLDER, Failure, Subject, keep, run_again, shrunk
+from .memory import StoreKind
 from .recorded import NEEDED, is_recorded, probe_target, replay_recorded
 from .replay import (
     BLOCKS,
@@ -110,6 +111,10 @@ def _recorded(asked: Asked, _probe: Target, progress: Progress) -> Totals:
 
 
 def _workload(asked: Asked, probe: Target, progress: Progress) -> Totals:
+    if asked.subject.store is not StoreKind.AUTO:
+        raise BadInput(
+            f"--store is for recorded events; {asked.trace} is a workload, which moves no bytes"
+        )
     if missing := [name for name in NEEDED if name in probe.capabilities.lacks]:
         raise TargetUnusable(
             f"target {asked.subject.target}: it lacks {', '.join(missing)}, which the replay of a "

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from kvspec.reference.worker import Worker, changed_blocks, render
+from kvspec.kernels.layout import MoveError
+from kvspec.reference.worker import changed_blocks, render
 from kvspec.spec import events as ev
 from kvspec.spec.admit import admit, readable_pins
 from kvspec.spec.case import Ledger, Violation
-from kvspec.spec.clauses import DATA_BYTES, LIVE_ANSWER, LIVE_EXACT, Profile
+from kvspec.spec.clauses import DATA_BYTES, DATA_KERNEL, LIVE_ANSWER, LIVE_EXACT, Profile
 from kvspec.spec.content import POISON, Rows
 from kvspec.spec.judge import initial_state, judge_admitted
 from kvspec.spec.judge_step import external_slots
@@ -17,6 +18,7 @@ from kvspec.spec.types import BlockId, Config, GroupId
 
 from .capabilities import Tally
 from .errors import ClauseBroken, EventUnsupported, TargetUnusable
+from .memory import Memory, StoreKind
 from .targets import Factory, Target, TargetFault, find_factory
 
 SNAPSHOT = ev.Snapshot()
@@ -27,7 +29,8 @@ class Session:
 
     `profile` is the highest the target is held to; by default what it shows allows. `exact`
     compares every observation with the reference's. `snapshots` asks for a snapshot after every
-    event. `moves_bytes` runs the plain worker beside the judge and compares memory with content.
+    event. `moves_bytes` runs the plain worker beside the judge and compares memory with content;
+    `store` says what else moves the same bytes.
     `judged` off only feeds events and keeps no trace; `keeps_answers` off keeps the events of the
     trace alone, for long runs. Events that the target lacks are skipped and counted, in the
     ledger too where it is a `Tally`.
@@ -47,6 +50,7 @@ class Session:
         judged: bool = True,
         snapshots: bool = True,
         moves_bytes: bool = True,
+        store: StoreKind = StoreKind.AUTO,
         keeps_answers: bool = True,
     ) -> None:
         self.config = config
@@ -66,7 +70,7 @@ class Session:
         self.judged = judged
         self.keeps_answers = keeps_answers
         self.snapshots = snapshots and bool(self.target.capabilities.shows)
-        self.worker = Worker(config) if moves_bytes else None
+        self.memory = Memory(config, store) if moves_bytes else None
         exact = self.profile is Profile.EXACT
         self.peer = Target("reference", find_factory("reference"), config) if exact else None
         self.events: list[ev.Event] = []
@@ -135,8 +139,11 @@ class Session:
         if isinstance(verdict, Violation):
             self._break(verdict)
         self.state = verdict
-        if self.worker is not None:
-            self._move_bytes(self.worker, before, event)
+        if self.memory is not None:
+            try:
+                self._move_bytes(self.memory, before, event)
+            except MoveError as error:
+                self._break(Violation(DATA_KERNEL, str(error), "lists that can be carried out"))
 
     def _check_groups(self, answer: ev.Observation) -> None:
         """Every list per group has one entry a group."""
@@ -155,8 +162,9 @@ class Session:
 
     # --- bytes ----------------------------------------------------------------------------------
 
-    def _move_bytes(self, worker: Worker, before: State, event: ev.Event) -> None:
+    def _move_bytes(self, memory: Memory, before: State, event: ev.Event) -> None:
         """Let the worker do what the event makes it do, and compare memory with content."""
+        worker = memory.worker
         if isinstance(event, ev.Execute):
             number = before.executed + 1
             work = next(w for w in before.in_flight if w.number == number)
@@ -164,7 +172,8 @@ class Session:
             sources = {destination: source for source, destination in work.copies}
             for block, group in changed_blocks(self.config, work).items():
                 entry = self.state.keys.get(sources.get(block, block))
-                self._compare(worker, block, entry.group if group is None and entry else group)
+                self._compare(memory, block, entry.group if group is None and entry else group)
+            self._compare_stores(memory)
         elif isinstance(event, ev.LoadExternal) and event.ok:
             request = before.requests[event.request]
             for g, slot, block in external_slots(self.config, request):
@@ -172,7 +181,8 @@ class Session:
                 end = min(start + self.config.groups[g].block_size, request.computed)
                 end = request.computed if self.config.groups[g].recurrent else end
                 worker.load(block, g, request.prefix, start, end)
-                self._compare(worker, block, g)
+                self._compare(memory, block, g)
+            self._compare_stores(memory)
         elif isinstance(event, ev.Allocate | ev.Reset):
             contents = self.state.contents
             if contents is not before.contents:
@@ -180,16 +190,23 @@ class Session:
                 worker.poison(tuple(b for b in fresh if before.contents.get(b) is not POISON))
         elif isinstance(event, ev.OffloadRead):
             for pin in readable_pins(before, event.request):
-                self._compare(worker, pin.block, pin.group)
+                self._compare(memory, pin.block, pin.group)
 
-    def _compare(self, worker: Worker, block: BlockId, group: GroupId | None) -> None:
+    def _compare_stores(self, memory: Memory) -> None:
+        """All bytes that the kernels left, guards too, are those of the plain worker."""
+        if memory.second is not None:
+            self.ledger.exercised[DATA_KERNEL.id] += 1
+            if difference := memory.difference():
+                self._break(Violation(DATA_KERNEL, difference, "the plain worker's bytes"))
+
+    def _compare(self, memory: Memory, block: BlockId, group: GroupId | None) -> None:
         """The block's bytes are those of its content."""
         content = self.state.content(block)
         if group is None and isinstance(content, Rows) and content.runs:
             return  # a copy whose request was withdrawn: nobody says which group's it is
         size = self.config.groups[group or 0].block_size
-        expected = render(content, worker.page, size)
-        observed = worker.store.read(block, 0, len(expected))
+        expected = render(content, memory.page, size)
+        observed = memory.read(block, 0, len(expected))
         self.ledger.exercised[DATA_BYTES.id] += 1
         if observed != expected:
             at = next(i for i, (a, b) in enumerate(zip(observed, expected, strict=True)) if a != b)

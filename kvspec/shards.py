@@ -23,6 +23,7 @@ from .capabilities import Tally
 from .errors import ClauseBroken, TargetHung, TargetUnusable
 from .failure import Subject, find_subject
 from .machine import MachineRun, run_machine
+from .memory import StoreKind
 
 SHARDS = 2
 WORTH_IT = 200
@@ -35,6 +36,7 @@ class Shard:
 
     target: str
     profile: Profile | None
+    store: StoreKind
     examples: int
     steps: int
     seed: int
@@ -73,6 +75,7 @@ def cut(
         Shard(
             target=subject.target,
             profile=subject.profile,
+            store=subject.store,
             examples=examples // number + (at < examples % number),
             steps=steps,
             seed=seed * SHARDS + at,
@@ -91,6 +94,7 @@ def run_shard(shard: Shard, subject: Subject) -> Outcome:
             subject.factory,
             profile=shard.profile,
             ledger=outcome.ledger,
+            store=shard.store,
             examples=shard.examples,
             steps=shard.steps,
             seed=shard.seed,
@@ -147,7 +151,7 @@ def _work(shard: Shard, connection: Connection) -> None:
     sys.stdout = sys.stderr  # whatever a target prints is no part of a report
     answer: Outcome | BaseException
     try:
-        answer = run_shard(shard, find_subject(shard.target, shard.profile))
+        answer = run_shard(shard, find_subject(shard.target, shard.profile, shard.store))
     except (TargetUnusable, TargetHung) as error:
         answer = error
     connection.send(answer)

@@ -17,12 +17,13 @@ from kvspec.reference.worker import page_bytes
 from kvspec.spec import events as ev
 from kvspec.spec.admit import why_not
 from kvspec.spec.case import Violation
-from kvspec.spec.clauses import DATA_BYTES, Profile
+from kvspec.spec.clauses import DATA_BYTES, DATA_KERNEL, Profile
 from kvspec.spec.state import State
 from kvspec.spec.types import Config, Connector, Group, GroupKind, InvalidInput, RequestId, Token
 
 from .codec import trace_text
 from .errors import ClauseBroken, TargetHung, TargetUnusable
+from .memory import StoreKind
 from .session import Session
 from .targets import Factory
 
@@ -44,12 +45,21 @@ def moves_bytes(config: Config) -> bool:
     return config.num_blocks * page_bytes(config) <= MOST_BYTES
 
 
-def run_events(name: str, factory: Factory, profile: Profile | None, events: Events) -> Session:
+def run_events(
+    name: str,
+    factory: Factory,
+    profile: Profile | None,
+    events: Events,
+    *,
+    store: StoreKind = StoreKind.AUTO,
+) -> Session:
     """Run a trace on a fresh target, every event admissible or `InvalidInput`."""
     config, *rest = events
     if not isinstance(config, Config):
         raise InvalidInput("the first event of a trace must be configure")
-    session = Session(name, factory, config, profile=profile, moves_bytes=moves_bytes(config))
+    session = Session(
+        name, factory, config, profile=profile, moves_bytes=moves_bytes(config), store=store
+    )
     for event in rest:
         if not session.lacks(event):
             session.send(event)
@@ -67,15 +77,24 @@ def reproduces(
     return None
 
 
-def breaks(clause: str, name: str, factory: Factory, profile: Profile | None) -> StillFails:
+def breaks(
+    clause: str,
+    name: str,
+    factory: Factory,
+    profile: Profile | None,
+    *,
+    store: StoreKind = StoreKind.AUTO,
+) -> StillFails:
     """A test of candidates: whether they break this clause on this target."""
 
     def still_fails(events: Events) -> Events | None:
         try:
             config, *rest = events
             assert isinstance(config, Config)
-            moves_bytes = clause == DATA_BYTES.id
-            session = Session(name, factory, config, profile=profile, moves_bytes=moves_bytes)
+            of_bytes = clause in (DATA_BYTES.id, DATA_KERNEL.id)
+            session = Session(
+                name, factory, config, profile=profile, moves_bytes=of_bytes, store=store
+            )
             for event in rest:
                 fitted = fit(session.state, event)
                 if fitted is not None and not session.lacks(fitted):

@@ -32,6 +32,7 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "DATA.NULL": EVERY_STEP,
         "DATA.ZEROED": OF_ONE_CONFIG,
         "DATA.BYTES": EVERY_STEP,
+        "DATA.KERNEL": EVERY_STEP,
         "LIVE.EXACT": "bites at every event: no rare state is needed",
     },
     "mutants": {

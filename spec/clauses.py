@@ -736,6 +736,17 @@ DATA_BYTES = _clause(
     "atlas H5: vllm-gaudi #329",
     profile=SOUND,
 )
+DATA_KERNEL = _clause(
+    "DATA.KERNEL",
+    "After every step, memory whose blocks the kernels filled and copied holds the plain worker's "
+    "bytes, and nothing outside the named blocks changed.",
+    "A wrong copy is silent: it shows as a bad answer, long after.",
+    equal,
+    "atlas H2: vLLM #50276",
+    "atlas H3: vLLM #1486",
+    "atlas H4: vLLM #41257",
+    profile=SOUND,
+)
 
 # --- LIVE: progress -----------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from hypothesis.errors import Flaky
 
-from kvspec import session
+from kvspec import memory
 from kvspec.check import BLOCKS, EXAMPLES, MAX_OUTPUT, STEPS
 from kvspec.errors import ClauseBroken, ScenarioFailed, TargetUnusable
 from kvspec.failure import Subject, shrunk
@@ -74,12 +74,18 @@ _COUNTED = frozenset(EVENT_NAMES.values()) - {"configure", "snapshot"}
 
 @contextmanager
 def at_work(mutant: Mutant) -> Iterator[Counter]:
-    """The mutant as a target; a faulty worker is in place meanwhile."""
-    if not mutant.worker:
+    """The mutant as a target; a faulty worker or store is in place meanwhile."""
+    if mutant.is_target:
         yield Counter(mutant.manager())
         return
-    with patch.object(session, "Worker", mutant.load().worker.Worker):
-        yield Counter(Manager)
+    loaded = mutant.load()
+    if mutant.worker:
+        names = {"Worker": loaded.worker.Worker, "PlainStore": loaded.worker.PlainStore}
+        with patch.multiple(memory, **names):
+            yield Counter(Manager)
+    else:
+        with patch("kvspec.kernels.store.TorchStore", loaded.store.TorchStore):
+            yield Counter(Manager)
 
 
 def name_of(mutant: Mutant) -> str:

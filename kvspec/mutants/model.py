@@ -11,7 +11,7 @@ from kvspec.spec.clauses import Profile
 
 from .load import Edit, load_copy, patched
 
-OPTIMIZED, REFERENCE = "kvspec.optimized", "kvspec.reference"
+OPTIMIZED, REFERENCE, KERNELS = "kvspec.optimized", "kvspec.reference", "kvspec.kernels"
 
 HIDE_BOOKS = {
     OPTIMIZED: Edit("manager", 'Capabilities("optimized", shows=ev.SHOWABLE)', 'Capabilities("")'),
@@ -27,7 +27,8 @@ class Mutant:
     `package` is what is patched: the optimized manager, or the reference where the fault needs a
     plain list. By default it is judged as any target that shows its books; with `hidden` it shows
     none, `exact` compares it with the reference. With `worker` the plain worker is faulty instead,
-    under the unchanged optimized manager.
+    and with the kernels as `package` what moves bytes beside it, under the unchanged optimized
+    manager.
     """
 
     id: str
@@ -39,6 +40,11 @@ class Mutant:
     hidden: bool = False
     exact: bool = False
     worker: bool = False
+
+    @property
+    def is_target(self) -> bool:
+        """Whether the manager is faulty, rather than what it commands."""
+        return not self.worker and self.package != KERNELS
 
     @property
     def all_edits(self) -> Iterator[Edit]:
@@ -58,7 +64,10 @@ class Mutant:
 
     def load(self) -> ModuleType:
         """The patched package, imported under a name of its own. Raises `DoesNotApply`."""
-        return load_copy("_kvspec_mutant_" + self.id.replace("-", "_"), self.text())
+        texts = self.text()
+        for compiled in ("cuda", "host"):  # those begin with the CUDA source, not with Python
+            texts.pop(compiled, None)
+        return load_copy("_kvspec_mutant_" + self.id.replace("-", "_"), texts)
 
     def manager(self) -> Any:
         """The class of the faulty manager. Raises `DoesNotApply`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kvspec.errors import ScenarioFailed
+from kvspec.memory import StoreKind
 from kvspec.spec.case import Ledger
 from kvspec.spec.clauses import Profile
 from kvspec.targets import Factory
@@ -47,13 +48,14 @@ def run_scenario(
     *,
     profile: Profile | None = None,
     ledger: Ledger | None = None,
+    store: StoreKind = StoreKind.AUTO,
 ) -> Play:
     """Run one scenario. Raises `ClauseBroken`, `ScenarioFailed` or `Unsupported`.
 
     A scenario's values are those of the rules about keys and hits, which the soundness profile
     leaves open: there another value ends the scenario without a verdict.
     """
-    play = Play(name, factory, profile, ledger or Ledger())
+    play = Play(name, factory, profile, ledger or Ledger(), store)
     try:
         scenario.run(play)
     except ScenarioFailed as failed:

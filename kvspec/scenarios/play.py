@@ -8,6 +8,7 @@ from typing import Any
 
 from kvspec.driver import PLAIN, Driver
 from kvspec.errors import ConfigDeclined, EventUnsupported, ScenarioFailed
+from kvspec.memory import StoreKind
 from kvspec.session import Session
 from kvspec.spec import events as ev
 from kvspec.spec.case import Ledger
@@ -51,16 +52,27 @@ class Play(Driver):
     """A driver that starts caches and compares what it sees with what must be shown."""
 
     def __init__(
-        self, name: str, factory: Factory, profile: Profile | None, ledger: Ledger
+        self,
+        name: str,
+        factory: Factory,
+        profile: Profile | None,
+        ledger: Ledger,
+        store: StoreKind = StoreKind.AUTO,
     ) -> None:
-        self.target, self._factory, self._profile, self._ledger = name, factory, profile, ledger
+        self.target, self._factory, self._store = name, factory, store
+        self._profile, self._ledger = profile, ledger
 
     def start(self, config: Config) -> None:
         """Begin with an empty cache."""
         name, factory = self.target, self._factory
         try:
             self.session = Session(
-                name, factory, config, profile=self._profile, ledger=self._ledger
+                name,
+                factory,
+                config,
+                profile=self._profile,
+                ledger=self._ledger,
+                store=self._store,
             )
         except ConfigDeclined as declined:
             raise Unsupported(str(declined)) from declined

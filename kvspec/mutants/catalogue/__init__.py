@@ -6,12 +6,25 @@ from collections.abc import Mapping
 
 from kvspec.mutants.model import Mutant
 
-from . import answers, blocks, chunks, copies, hidden, hits, keys, memory, registration, waiting
+from . import (
+    answers,
+    blocks,
+    chunks,
+    copies,
+    hidden,
+    hits,
+    kernels,
+    keys,
+    memory,
+    registration,
+    waiting,
+)
 
 __all__ = ["MUTANTS"]
 
 _MODULES = (
     keys, hits, blocks, registration, copies, waiting, chunks, answers, hidden, memory,
+    kernels,
 )  # fmt: skip
 
 _ALL = [mutant for module in _MODULES for mutant in module.MUTANTS]
