@@ -321,6 +321,35 @@ def prove(
     return rep.EXIT[report.verdict]
 
 
+bench = typer.Typer(help="Measure; each command says what.", no_args_is_help=False)
+app.add_typer(bench, name="bench")
+
+
+@bench.command("copy")
+def bench_copy(
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    layers: Annotated[int, typer.Option(min=1, max=1024, help="Tensors of a pool.")] = 32,
+    rounds: Annotated[int, typer.Option(min=1, help="Turns of each way.")] = 15,
+    json: Annotated[Path | None, typer.Option(help="Write the figures as JSON.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write the table as Markdown.")] = None,
+) -> int:
+    """Blocks copied by our movers, beside indexing with torch on the same tensors."""
+    from .bench import copy
+
+    require_apart({"--json": json, "--markdown": markdown})
+    _require_reports(("--json", json), ("--markdown", markdown))
+    measured = copy.measure(device, layers=layers, rounds=rounds)
+    command = f"kvspec bench copy --device {device} --layers {layers} --rounds {rounds}"
+    table = copy.as_markdown(measured, command)
+    if json is not None:
+        write_whole(json, rep.json_text(copy.as_data(measured)))
+    if markdown is not None:
+        write_whole(markdown, table)
+    print(table)
+    print(copy.tell(measured), flush=True)
+    return 0
+
+
 def _require_seconds(limit: float | None) -> None:
     if limit is not None and not (limit > 0 and math.isfinite(limit)):
         raise BadInput(f"--max-seconds must be a number above 0, got {limit}")

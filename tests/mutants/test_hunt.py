@@ -19,7 +19,14 @@ QUICK = Plan(drivers=("scenarios",), shrinks=False)
 
 
 @pytest.mark.parametrize(
-    "id", ["hash-last-token", "evict-stale-key", "step-no-deferral", "bytes-copy-shifted"]
+    "id",
+    [
+        "hash-last-token",
+        "evict-stale-key",
+        "step-no-deferral",
+        "bytes-copy-shifted",
+        "kernel-copy-short",
+    ],
 )
 def test_a_mutant_is_seen_by_a_scenario(id: str) -> None:
     outcome = hunt(id, QUICK)

@@ -1,0 +1,1 @@
+"""Measurements, each a module of its own with a command `kvspec bench NAME`."""
