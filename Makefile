@@ -6,7 +6,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := check
-.PHONY: setup check test lint types docs deep bench gpu cover wheel clean
+.PHONY: setup check test lint types docs deep bench gpu cover wheel clean examples
 
 setup: $(STAMP)
 
@@ -52,11 +52,19 @@ bench: setup ## replay 2,000 requests of the public Mooncake trace, unjudged, on
 gpu: setup ## on a machine with an NVIDIA GPU: every check of the kernels on it, then measure
 	$(BIN)/python tools/gpu.py
 
+CPP := examples/cpp_engine
+examples: $(CPP)/build/engine ## the example engine in C++
+
+$(CPP)/build/engine: $(wildcard $(CPP)/*.cpp $(CPP)/*.hpp)
+	@command -v $(CXX) > /dev/null || { echo "examples: no C++ compiler '$(CXX)'; install g++, or name one: make examples CXX=clang++" >&2; exit 1; }
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -O2 -Wall -Wextra -o $@ $(CPP)/main.cpp $(CPP)/cache.cpp
+
 wheel: setup ## sdist and wheel, and the wheel's files compared with the tree
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist . > .venv/build.log 2>&1 || { cat .venv/build.log; exit 1; }
 	$(BIN)/python tools/wheel_files.py dist/*.whl
 
 clean: ## what the targets above made, but for .venv
-	rm -rf build dist site docs/generated .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf build dist $(CPP)/build site docs/generated .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find spec reference optimized kernels kvspec tests tools -name __pycache__ -type d -prune -exec rm -rf {} +

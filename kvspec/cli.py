@@ -350,6 +350,15 @@ def bench_copy(
     return 0
 
 
+@bench.command("wire")
+def bench_wire(target: TargetOption = "reference") -> int:
+    """What the wire adds to an event: a target in this process, and the same behind the wire."""
+    from .bench import wire
+
+    print(wire.tell(wire.measure(target)), flush=True)
+    return 0
+
+
 def _require_seconds(limit: float | None) -> None:
     if limit is not None and not (limit > 0 and math.isfinite(limit)):
         raise BadInput(f"--max-seconds must be a number above 0, got {limit}")
