@@ -34,21 +34,27 @@ def build(*faults: str) -> Path:
         right, wrong = FAULTS[clause]
         assert texts["cache.cpp"].count(right) == 1, clause
         texts["cache.cpp"] = texts["cache.cpp"].replace(right, wrong)
-    digest = hashlib.sha256(repr((compiler, FLAGS, texts)).encode()).hexdigest()[:16]
+    headers = {name: text for name, text in texts.items() if name.endswith(".hpp")}
+    objects = [
+        _made(compiler, {**headers, name: texts[name]}, ("-c", name))
+        for name in texts
+        if name.endswith(".cpp")
+    ]
+    return _made(compiler, {}, tuple(map(str, objects)))
+
+
+def _made(compiler: str, texts: dict[str, str], arguments: tuple[str, ...]) -> Path:
+    """What the compiler makes of these files, kept for the next time."""
+    key = repr((compiler, FLAGS, texts, arguments))
     folder = Path(tempfile.gettempdir()) / f"kvspec-engine-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    program = folder / f"engine-{digest}"
-    if not program.exists():
-        with tempfile.TemporaryDirectory(dir=folder) as name:
-            _compile(compiler, texts, Path(name), program)
-    return program
-
-
-def _compile(compiler: str, texts: dict[str, str], made: Path, program: Path) -> None:
-    for name, text in texts.items():
-        (made / name).write_text(text, "utf-8")
-    sources = [str(made / name) for name in texts if name.endswith(".cpp")]
-    command = [compiler, *FLAGS, "-o", str(made / "engine"), *sources]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    os.replace(made / "engine", program)
+    place = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.o"
+    if not place.exists():
+        with tempfile.TemporaryDirectory(dir=folder) as made:
+            for name, text in texts.items():
+                Path(made, name).write_text(text, "utf-8")
+            command = [compiler, *FLAGS, "-o", "made", *arguments]
+            done = subprocess.run(command, cwd=made, capture_output=True, text=True, timeout=300)
+            assert done.returncode == 0, done.stderr
+            os.replace(Path(made, "made"), place)
+    return place

@@ -16,9 +16,7 @@ from .engine import FAULTS, build
 def test_the_engine_conforms_choice_by_choice(tmp_path: Path) -> None:
     target, report = f"cmd:--strict {build()}", tmp_path / "report.json"
     places = ("--json", report, "--failures", tmp_path / "failures")
-    ran = run(
-        "check", "--target", target, "--profile", "exact", "--examples", "40", "--gate", *places
-    )
+    ran = run("check", "--target", target, "--profile", "exact", "--examples", "40", *places)
     assert ran.status == 0, ran.stdout[-2000:]
     found = json.loads(report.read_text())
     assert sum(clause["exercised"] > 0 for clause in found["clauses"]) >= 60
@@ -36,7 +34,7 @@ def test_each_planted_fault_breaks_its_clause(clauses: tuple[str, ...], tmp_path
     """One alone, and all of them in one copy."""
     target, report = f"cmd:{build(*clauses)}", tmp_path / "report.json"
     places = ("--json", report, "--failures", tmp_path / "failures")
-    ran = run("check", "--target", target, "--examples", "20", *places)
+    ran = run("check", "--target", target, "--examples", "1", *places)
     assert ran.status == 1, ran.stdout[-2000:]
     assert set(clauses) <= {v["clause"] for v in json.loads(report.read_text())["violations"]}
 
@@ -53,7 +51,8 @@ def test_it_answers_whatever_it_is_asked() -> None:
         '{"event":"dance"}',
         '{"event":"stop"}',
     )
-    done = subprocess.run([build()], input="\n".join(asked), capture_output=True, text=True)
+    lines = "\n".join(asked)
+    done = subprocess.run([build()], input=lines, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert [next(iter(answer)) for answer in answers] == [*["error"] * 7, "unsupported", "result"]
