@@ -27,6 +27,8 @@ from . import check as checks
 from . import explain as explaining
 from . import replays
 from . import report as rep
+from .bench import copy as copies
+from .bench import wire
 from .codec import read_trace
 from .errors import BadInput, ClauseBroken, KvspecError, TargetHung
 from .failure import FOLDER, find_subject
@@ -328,33 +330,31 @@ app.add_typer(bench, name="bench")
 @bench.command("copy")
 def bench_copy(
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
-    layers: Annotated[int, typer.Option(min=1, max=1024, help="Tensors of a pool.")] = 32,
-    rounds: Annotated[int, typer.Option(min=1, help="Turns of each way.")] = 15,
+    layers: Annotated[
+        int, typer.Option(min=1, max=1024, help="Tensors of a pool.")
+    ] = copies.LAYERS,
+    rounds: Annotated[int, typer.Option(min=1, help="Turns of each way.")] = copies.ROUNDS,
     json: Annotated[Path | None, typer.Option(help="Write the figures as JSON.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write the table as Markdown.")] = None,
 ) -> int:
     """Blocks copied by our movers, beside indexing with torch on the same tensors."""
-    from .bench import copy
-
     require_apart({"--json": json, "--markdown": markdown})
     _require_reports(("--json", json), ("--markdown", markdown))
-    measured = copy.measure(device, layers=layers, rounds=rounds)
+    measured = copies.measure(device, layers=layers, rounds=rounds)
     command = f"kvspec bench copy --device {device} --layers {layers} --rounds {rounds}"
-    table = copy.as_markdown(measured, command)
+    table = copies.as_markdown(measured, command)
     if json is not None:
-        write_whole(json, rep.json_text(copy.as_data(measured)))
+        write_whole(json, rep.json_text(copies.as_data(measured)))
     if markdown is not None:
         write_whole(markdown, table)
     print(table)
-    print(copy.tell(measured), flush=True)
+    print(copies.tell(measured), flush=True)
     return 0
 
 
 @bench.command("wire")
 def bench_wire(target: TargetOption = "reference") -> int:
     """What the wire adds to an event: a target in this process, and the same behind the wire."""
-    from .bench import wire
-
     print(wire.tell(wire.measure(target)), flush=True)
     return 0
 

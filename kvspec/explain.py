@@ -23,7 +23,6 @@ from .failure import Subject
 from .files import AnyPath
 from .history import History, Life
 from .session import Session
-from .shrink import moves_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,6 @@ def explain(
         subject.factory,
         config,
         profile=subject.profile,
-        moves_bytes=moves_bytes(config),
     )
     history, found = History(), list[Explained]()
     for at, event in enumerate(rest, start=1):

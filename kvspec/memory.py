@@ -8,6 +8,7 @@ after each step, with the guard bytes around and between its blocks untouched (D
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol
 
@@ -19,7 +20,12 @@ from .errors import BadInput
 if TYPE_CHECKING:
     import torch
 
-MOST_BYTES = 2**22
+    from kvspec.kernels.store import MakeMover
+
+MOST_BYTES = 2**28
+"""Bytes of a pool up to which its memory is held; above, all but the bytes is judged."""
+
+MOST_COMPARED = 2**22
 """Bytes of a pool up to which a second store is held, since all of it is compared at each step."""
 
 
@@ -53,10 +59,11 @@ class Memory:
         self.page = page
         self.plain = PlainStore(num_blocks, page)
         self.second = None
-        if kind_here(kind) is not StoreKind.PLAIN and num_blocks * page <= MOST_BYTES:
+        kind = kind_here(kind)
+        if kind is not StoreKind.PLAIN and num_blocks * page <= MOST_COMPARED:
             import torch
 
-            self.second = second_store(kind_here(kind), num_blocks, page)
+            self.second = second_store(kind, num_blocks, page)
             image = torch.frombuffer(self.plain.memory, dtype=torch.uint8)
             self._image = image.view(num_blocks, page)
         self.worker = Worker(config, self)
@@ -88,6 +95,11 @@ class Memory:
             self.second.write(block, offset, data)
 
 
+def fits(config: Config) -> bool:
+    """Whether the pool is small enough to be held as bytes."""
+    return config.num_blocks * page_bytes(config) <= MOST_BYTES
+
+
 def kind_here(kind: StoreKind) -> StoreKind:
     """The kind that `auto` stands for here."""
     if kind is StoreKind.AUTO:
@@ -110,20 +122,19 @@ def second_store(kind: StoreKind, num_blocks: int, page: int) -> SecondStore:
         raise BadInput(
             f"--store {kind.value}: it needs torch ({missing}); pip install torch, or --store plain"
         ) from None
+    if kind is StoreKind.CUDA:
+        return TorchStore(num_blocks, page, POISON[0], device="cuda", mover=_gpu_mover())
     if kind is StoreKind.TORCH:
         return TorchStore(num_blocks, page, POISON[0])
-    if kind is StoreKind.HOST:
-        try:
-            return TorchStore(num_blocks, page, POISON[0], mover=HostMover)
-        except NoCompiler as reason:
-            raise BadInput(f"--store host: {reason}; install it, or --store torch") from None
-    return _on_gpu(num_blocks, page)
+    try:
+        return TorchStore(num_blocks, page, POISON[0], mover=HostMover)
+    except NoCompiler as reason:
+        raise BadInput(f"--store host: {reason}; install it, or --store torch") from None
 
 
-def _on_gpu(num_blocks: int, page: int) -> SecondStore:
+def _gpu_mover() -> MakeMover:
+    """What makes movers for the current GPU. Raises `BadInput` where there is none."""
     import torch
-
-    from kvspec.kernels.store import TorchStore
 
     if not torch.cuda.is_available():
         raise BadInput(
@@ -134,11 +145,4 @@ def _on_gpu(num_blocks: int, page: int) -> SecondStore:
         from kvspec.kernels.cuda import CudaMover
     except ImportError as missing:
         raise BadInput(f"--store cuda: {missing}; pip install 'kvspec[cuda]'") from None
-    device = torch.device("cuda", torch.cuda.current_device())
-    return TorchStore(
-        num_blocks,
-        page,
-        POISON[0],
-        device=str(device),
-        mover=lambda layout: CudaMover(layout, device),
-    )
+    return partial(CudaMover, device=torch.device("cuda"))

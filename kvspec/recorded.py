@@ -15,7 +15,6 @@ from .failure import Subject
 from .files import AnyPath, read_lines
 from .replay import Totals
 from .session import Session
-from .shrink import moves_bytes
 from .targets import PROBE, Target
 
 NEEDED = ("lookup", "take_copies", "release_retained", "append", "preempt")
@@ -95,7 +94,7 @@ def replay_recorded(
         ledger=ledger,
         judged=judged,
         snapshots=snapshot_every == 1,
-        moves_bytes=judged and moves_bytes(config),
+        moves_bytes=judged,
         store=subject.store,
     )
     counts, hit, missed = _Counts(), 0, ""

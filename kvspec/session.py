@@ -18,7 +18,7 @@ from kvspec.spec.types import BlockId, Config, GroupId
 
 from .capabilities import Tally
 from .errors import ClauseBroken, EventUnsupported, TargetUnusable
-from .memory import Memory, StoreKind
+from .memory import Memory, StoreKind, fits
 from .targets import Factory, Target, TargetFault, find_factory
 
 SNAPSHOT = ev.Snapshot()
@@ -29,8 +29,8 @@ class Session:
 
     `profile` is the highest the target is held to; by default what it shows allows. `exact`
     compares every observation with the reference's. `snapshots` asks for a snapshot after every
-    event. `moves_bytes` runs the plain worker beside the judge and compares memory with content;
-    `store` says what else moves the same bytes.
+    event. `moves_bytes` runs the plain worker beside the judge and compares memory with content,
+    where the pool is small enough for that; `store` says what else moves the same bytes.
     `judged` off only feeds events and keeps no trace; `keeps_answers` off keeps the events of the
     trace alone, for long runs. Events that the target lacks are skipped and counted, in the
     ledger too where it is a `Tally`.
@@ -70,7 +70,7 @@ class Session:
         self.judged = judged
         self.keeps_answers = keeps_answers
         self.snapshots = snapshots and bool(self.target.capabilities.shows)
-        self.memory = Memory(config, store) if moves_bytes else None
+        self.memory = Memory(config, store) if moves_bytes and fits(config) else None
         exact = self.profile is Profile.EXACT
         self.peer = Target("reference", find_factory("reference"), config) if exact else None
         self.events: list[ev.Event] = []

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import MISSING, fields, replace
 from typing import Any
 
-from kvspec.reference.worker import page_bytes
 from kvspec.spec import events as ev
 from kvspec.spec.admit import why_not
 from kvspec.spec.case import Violation
@@ -34,15 +33,7 @@ StillFails = Callable[[Events], Events | None]
 BUDGET = 150_000
 """What the candidates of one shrinking may cost in all: some 40 seconds at the most."""
 
-MOST_BYTES = 2**28
-"""Bytes of pool memory up to which a trace run again moves bytes; above, the rest is judged."""
-
 # --- running a trace again ------------------------------------------------------------------------
-
-
-def moves_bytes(config: Config) -> bool:
-    """Whether the pool is small enough to be held as bytes."""
-    return config.num_blocks * page_bytes(config) <= MOST_BYTES
 
 
 def run_events(
@@ -57,9 +48,7 @@ def run_events(
     config, *rest = events
     if not isinstance(config, Config):
         raise InvalidInput("the first event of a trace must be configure")
-    session = Session(
-        name, factory, config, profile=profile, moves_bytes=moves_bytes(config), store=store
-    )
+    session = Session(name, factory, config, profile=profile, store=store)
     for event in rest:
         if not session.lacks(event):
             session.send(event)

@@ -13,7 +13,6 @@ from kvspec.replay import replay_config
 from kvspec.scheduler import Limits, Scheduler
 from kvspec.session import Session
 from kvspec.spec import events as ev
-from kvspec.spec.types import Config
 from kvspec.targets import Factory, Target, find_factory, time_limits
 from kvspec.workload import generated_workload
 
@@ -45,23 +44,23 @@ def measure(target: str = "reference", rounds: int = ROUNDS, seed: int = 0) -> W
     ways = [(name, find_factory(name)) for name in (target, served)]
     with time_limits():
         here, there = (
-            min(_seconds(name, factory, CONFIG, events) for _ in range(rounds))
-            for name, factory in ways
+            min(_seconds(name, factory, events) for _ in range(rounds)) for name, factory in ways
         )
     return WireCost(target, len(events), *(1000 * s / len(events) for s in (here, there)))
 
 
 def workload_events(seed: int) -> Sequence[ev.Event]:
     """The events of a small workload, prompts of some 1,500 tokens among them."""
-    session = Session("reference", find_factory("reference"), CONFIG, snapshots=False)
+    reference = find_factory("reference")
+    session = Session("reference", reference, CONFIG, snapshots=False, moves_bytes=False)
     scheduler = Scheduler(session, iter(generated_workload(seed)), Limits(max_output=8))
     while scheduler.step():
         pass
     return tuple(session.events)
 
 
-def _seconds(name: str, factory: Factory, config: Config, events: Sequence[ev.Event]) -> float:
-    target = Target(name, factory, config)
+def _seconds(name: str, factory: Factory, events: Sequence[ev.Event]) -> float:
+    target = Target(name, factory, CONFIG)
     began = time.perf_counter()
     for event in events:
         target.ask(event)
