@@ -235,10 +235,15 @@ def replay(
 
 @app.command()
 def mutants(
-    ids: Annotated[list[str] | None, typer.Argument(help="Which; by default all.")] = None,
+    ids: Annotated[
+        list[str] | None, typer.Argument(help="Which mutants, or clauses; by default all.")
+    ] = None,
     all_drivers: Annotated[bool, typer.Option(help="Go on when one has seen the mutant.")] = False,
     shrink: Annotated[bool, typer.Option(help="Shrink the trace that shows it.")] = True,
     names: Annotated[bool, typer.Option("--list", help="Only name them.")] = False,
+    without: Annotated[
+        bool, typer.Option("--without", help="Take clauses away instead, one by one.")
+    ] = False,
     workers: Annotated[int, typer.Option(min=0, help="Processes; 0 for one a core.")] = 0,
     seed: Annotated[int, typer.Option(min=0, help="The same seed, the same hunt.")] = 0,
     json: Annotated[Path | None, typer.Option(help="Write the matrix as JSON.")] = None,
@@ -254,7 +259,8 @@ def mutants(
     _require_reports(("--json", json), ("--markdown", markdown))
     plan = command.Plan(all_drivers=all_drivers, shrinks=shrink, seed=seed)
     asked = command.Asked(tuple(ids or ()), plan, workers, json, markdown)
-    return command.run(asked, _console(), Console(stderr=True))
+    run = command.run_without if without else command.run
+    return run(asked, _console(), Console(stderr=True))
 
 
 @app.command()

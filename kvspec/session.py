@@ -169,10 +169,8 @@ class Session:
             number = before.executed + 1
             work = next(w for w in before.in_flight if w.number == number)
             worker.execute(work)
-            sources = {destination: source for source, destination in work.copies}
             for block, group in changed_blocks(self.config, work).items():
-                entry = self.state.keys.get(sources.get(block, block))
-                self._compare(memory, block, entry.group if group is None and entry else group)
+                self._compare(memory, block, self._group_of(block) if group is None else group)
             self._compare_stores(memory)
         elif isinstance(event, ev.LoadExternal) and event.ok:
             request = before.requests[event.request]
@@ -191,6 +189,15 @@ class Session:
         elif isinstance(event, ev.OffloadRead):
             for pin in readable_pins(before, event.request):
                 self._compare(memory, pin.block, pin.group)
+
+    def _group_of(self, block: BlockId) -> GroupId | None:
+        """The group that a block belongs to: by whoever holds it, else by its key."""
+        for request in self.state.requests.values():
+            for g, table in enumerate(request.tables):
+                if block in table:
+                    return GroupId(g)
+        entry = self.state.keys.get(block)
+        return entry.group if entry else None
 
     def _compare_stores(self, memory: Memory) -> None:
         """All bytes that the kernels left, guards too, are those of the plain worker."""

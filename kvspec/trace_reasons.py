@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kvspec.spec.clauses import CLAUSES
+
 EVERY_GRANT = "bites at every grant: no rare state is needed"
 EVERY_LOOKUP = "bites at every lookup: no rare state is needed"
 EVERY_STEP = "bites in every step: no rare state is needed"
 OF_ONE_CONFIG = "bites in every step of a group that asks for zeroing"
 NOT_REPORTED = "no public report of it was found"
-CAUGHT_BEFORE = "a fault that breaks it breaks {} some events earlier; it says what that one is for"
 
 REASONS: Mapping[str, Mapping[str, str]] = {
     "rare states": {
@@ -35,11 +36,6 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "DATA.KERNEL": EVERY_STEP,
         "LIVE.EXACT": "bites at every event: no rare state is needed",
     },
-    "mutants": {
-        "COW.WRITE": CAUGHT_BEFORE.format("COW.HITTER, COW.OWNER or ALLOC.FREE"),
-        "DATA.KEY": CAUGHT_BEFORE.format("the REG clause that gave the key"),
-        "DATA.ZEROED": CAUGHT_BEFORE.format("ALLOC.ZEROED"),
-    },
     "atlas": {
         "HIT.ALIGNED": NOT_REPORTED,
         "REG.COMPLETE": NOT_REPORTED,
@@ -54,14 +50,21 @@ REASONS: Mapping[str, Mapping[str, str]] = {
 """By column and clause."""
 
 
+def reason_for(id: str, column: str) -> str | None:
+    """Why there is nothing in a clause's column, where something says so."""
+    follows = CLAUSES[id].follows_from
+    if column == "mutants" and follows:
+        return f"whatever breaks it breaks {' or '.join(follows)} first"
+    return REASONS.get(column, {}).get(id)
+
+
 def holes(table: Mapping[str, Mapping[str, list[str]]]) -> list[str]:
     """Empty cells without a reason, and reasons for cells that are not empty, in words."""
     found: list[str] = []
     for id, row in table.items():
         for column, cell in row.items():
-            reason = REASONS.get(column, {}).get(id)
-            if not cell and reason is None:
+            if not cell and reason_for(id, column) is None:
                 found.append(f"{id} has no {column}, and kvspec/trace_reasons.py says no reason")
-            if cell and reason is not None:
+            if cell and id in REASONS.get(column, {}):
                 found.append(f"{id} has {column}; kvspec/trace_reasons.py says why it has none")
     return found

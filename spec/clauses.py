@@ -34,7 +34,11 @@ class Profile(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One rule. `profile` is the lowest at which a target is held to it."""
+    """One rule. `profile` is the lowest at which a target is held to it.
+
+    A clause that `follows_from` others adds nothing to them but a name: whatever breaks it breaks
+    one of those as well.
+    """
 
     id: str
     statement: str
@@ -42,6 +46,7 @@ class Clause:
     holds: Predicate
     profile: Profile = Profile.ACCOUNTING
     reports: tuple[str, ...] = ()
+    follows_from: tuple[str, ...] = ()
 
     @property
     def family(self) -> str:
@@ -69,9 +74,10 @@ def _clause(
     holds: Predicate,
     *reports: str,
     profile: Profile = Profile.ACCOUNTING,
+    follows_from: tuple[str, ...] = (),
 ) -> Clause:
     assert id not in CLAUSES, f"clause id {id} is used twice"
-    CLAUSES[id] = Clause(id, statement, why, holds, profile, reports)
+    CLAUSES[id] = Clause(id, statement, why, holds, profile, reports, follows_from)
     return CLAUSES[id]
 
 
@@ -150,6 +156,7 @@ HIT_ALIGNED = _clause(
     "A hit ends on a multiple of the hash unit in fine mode, else of the scheduler block.",
     "Elsewhere no digest names the prefix, so nothing could have vouched for the content.",
     lambda observed, allowed: observed % allowed == 0,
+    follows_from=("HIT.LENGTH", "HIT.CONNECTOR"),
 )
 HIT_SHAPE = _clause(
     "HIT.SHAPE",
@@ -229,6 +236,7 @@ ALLOC_HITS = _clause(
     "atlas A2: vLLM #44409",
     "atlas A3: vLLM #10507",
     profile=SOUND,
+    follows_from=("ALLOC.FREE",),
 )
 ALLOC_CAPACITY = _clause(
     "ALLOC.CAPACITY",
@@ -423,6 +431,7 @@ COW_WRITE = _clause(
     disjoint,
     "atlas C8: vLLM #57908",
     profile=SOUND,
+    follows_from=("COW.HITTER", "COW.OWNER", "ALLOC.FREE"),
 )
 
 # --- COPY: the step's copies --------------------------------------------------------------------
@@ -450,6 +459,7 @@ COPY_CONFLICT = _clause(
     disjoint,
     "atlas H5: vllm-gaudi #329",
     profile=SOUND,
+    follows_from=("ALLOC.FREE", "STEP.DEFER"),
 )
 COPY_RETAINED = _clause(
     "COPY.RETAINED",
@@ -510,6 +520,7 @@ FENCE_EXTERNAL = _clause(
     disjoint,
     "atlas B1: vLLM #45357",
     profile=SOUND,
+    follows_from=("ALLOC.FREE",),
 )
 
 # --- PIN: hand-off to a connector (design 4.7) --------------------------------------------------
@@ -702,6 +713,7 @@ DATA_NULL = _clause(
     lambda observed, allowed: observed != allowed,
     "atlas F5: kvcached #398",
     profile=SOUND,
+    follows_from=("ALLOC.RANGE", "TABLE.SHAPE", "TABLE.NEW", "TABLE.WORKER"),
 )
 DATA_KEY = _clause(
     "DATA.KEY",
@@ -710,6 +722,14 @@ DATA_KEY = _clause(
     equal,
     "atlas B4: vLLM #56525",
     "atlas C2: vLLM #51113",
+    follows_from=(
+        "REG.EXACT",
+        "REG.WITHDRAWN",
+        "REG.LOST",
+        "COW.OWNER",
+        "ALLOC.ZEROED_ONLY",
+        "TABLE.WORKER",
+    ),
 )
 DATA_ZEROED = _clause(
     "DATA.ZEROED",
@@ -719,6 +739,7 @@ DATA_ZEROED = _clause(
     lambda observed, allowed: observed != allowed,
     "atlas H1: vLLM #35219",
     profile=SOUND,
+    follows_from=("ALLOC.ZEROED",),
 )
 DATA_OFFLOAD = _clause(
     "DATA.OFFLOAD",

@@ -105,10 +105,12 @@ def judge_admitted(
 def judge_chunk(case: Case, event: ev.Chunk, seen: ev.ChunkLength) -> None:
     """Pure arithmetic: the state has no part in it."""
     clipped = event.start < free_from(event)
-    if clipped and block_fits_no_step(event) and event.wanted:
+    stuck = clipped and block_fits_no_step(event) and event.wanted > 0
+    if stuck:
         case.require(c.CHUNK_ADVANCE, seen.num_tokens, 1)
         case.mark(m.STUCK_CHUNK)
-    case.require(c.CHUNK_END, seen.num_tokens, chunk_length(event))
+    if seen.num_tokens > 0 or not stuck:
+        case.require(c.CHUNK_END, seen.num_tokens, chunk_length(event))
     end = event.start + seen.num_tokens
     tail = align_down(event.num_prompt_tokens, event.hash_unit)
     if clipped and seen.num_tokens < event.wanted and end == tail and tail % event.block_size:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
+from typing import TypeVar
 
 from . import clauses as c
 from . import events as ev
@@ -11,6 +12,7 @@ from .case import Case
 from .state import Due, Key
 from .types import BlockId, Digest, GroupId, Table
 
+Value = TypeVar("Value")
 Shown = Mapping[BlockId, tuple[tuple[GroupId, str], ...]]
 
 
@@ -25,13 +27,13 @@ def judge_snapshot(case: Case, _: ev.Snapshot, seen: ev.Books) -> None:
         if not settled:
             _learn_names(case, seen.keys)
         for due in _owed(case, "key"):
-            shown = _read(case, seen.keys.get(due.block, ()))
+            shown = _read(case, due.block, seen.keys.get(due.block, ()))
             case.settle(due, shown or None, _expected(case, due.block))
     if seen.refcounts is not None:
         counts = {block: n for block, n in seen.refcounts.items() if n}
         for due in _owed(case, "count"):
             case.settle(due, counts.get(due.block), case.before.refs.get(due.block))
-        case.require(c.REF_COUNT, counts, dict(case.before.refs))
+        case.require(c.REF_COUNT, *_unspoken(case, "count", counts, case.before.refs))
     if seen.keys is not None:
         _all_keys(case, seen.keys, settled)
     if seen.free_list is not None:
@@ -63,14 +65,35 @@ def _owed(case: Case, what: str) -> list[Due]:
     return [due for due in case.before.due if due.what == what]
 
 
+def _unspoken(
+    case: Case, what: str, observed: Mapping[BlockId, Value], allowed: Mapping[BlockId, Value]
+) -> tuple[dict[BlockId, Value], dict[BlockId, Value]]:
+    """Both without the blocks of which a clause of their own has just spoken, where they differ."""
+    if observed == allowed:
+        return dict(observed), dict(allowed)
+    spoken = {due.block for due in _owed(case, what)}
+    return (
+        {block: value for block, value in observed.items() if block not in spoken},
+        {block: value for block, value in allowed.items() if block not in spoken},
+    )
+
+
 def _expected(case: Case, block: BlockId) -> list[Key] | None:
     entry = case.before.keys.get(block)
     return None if entry is None else [entry.key]
 
 
-def _read(case: Case, keys: tuple[tuple[GroupId, str], ...]) -> list[Key]:
-    """The keys shown, in our digests where the name is known."""
-    return [(g, case.draft.names.get((g, name), Digest(name.encode()))) for g, name in keys]
+def _read(case: Case, block: BlockId, keys: tuple[tuple[GroupId, str], ...]) -> list[Key]:
+    """The keys shown of a block, in our digests where the name is known."""
+    entry = case.before.keys.get(block)
+    own = entry and entry.key
+    found: list[Key] = []
+    for group, name in keys:
+        if own and own[0] == group and case.draft.digests.get(own) == name:
+            found.append(own)
+        else:
+            found.append((group, case.draft.names.get((group, name), Digest(name.encode()))))
+    return found
 
 
 def _all_keys(case: Case, shown: Shown, settled: bool) -> None:
@@ -79,8 +102,8 @@ def _all_keys(case: Case, shown: Shown, settled: bool) -> None:
         case.require(c.REG_ONLY, shown, case.before.shown)
         return
     expected = {block: [entry.key] for block, entry in case.before.keys.items()}
-    observed = {block: _read(case, keys) for block, keys in shown.items() if keys}
-    case.require(c.REG_ONLY, observed, expected)
+    observed = {block: _read(case, block, keys) for block, keys in shown.items() if keys}
+    case.require(c.REG_ONLY, *_unspoken(case, "key", observed, expected))
     case.draft.set(settled=case.before.keys)
 
 
@@ -104,6 +127,7 @@ def _learn_names(case: Case, shown: Shown) -> None:
             case.require(c.HASH_STABLE, name, earlier, f"block {block}")
         if known is None:
             case.draft.put("names", (group, name), digest)
+        if earlier is None:
             case.draft.put("digests", (group, digest), name)
     case.draft.set(shown=shown)
 
@@ -112,7 +136,7 @@ def _free_list(case: Case, free: Table) -> None:
     case.require(c.FREE_ONCE, len(free), len(set(free)))
     expected = {BlockId(b) for b in range(1, case.config.num_blocks)} - set(case.before.refs)
     case.require(c.FREE_EXACT, set(free), expected)
-    place = {block: i for i, block in enumerate(free)}
+    place = {block: i for i, block in reversed([*enumerate(free)])}
     for blocks in case.before.freed:
         keyed = [b for b in blocks if b in place and b in case.before.keys]
         for head, tail in pairwise(keyed):

@@ -82,7 +82,10 @@ def judge_take_offloads(case: Case, _: ev.TakeOffloads, seen: ev.Offloads) -> No
         name: sorted((offer.group, offer.block, offer.boundary) for offer in found)
         for name, found in offers.items()
     }
-    shown = {name: sorted(found) for name, found in seen.offloads.items() if found}
+    dead = case.before.dead_offers - offers.keys()
+    shown = {
+        name: sorted(found) for name, found in seen.offloads.items() if found and name not in dead
+    }
     if expected or shown:
         case.require(c.PIN_HANDOFF, shown, expected)
     for name, handed in seen.offloads.items():

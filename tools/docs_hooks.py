@@ -73,6 +73,9 @@ def section(clause: Clause) -> str:
         "",
         f"- Profile: {clause.profile.value}",
     ]
+    if clause.follows_from:
+        links = ", ".join(f"[{id}](#{id})" for id in clause.follows_from)
+        lines.append(f"- Follows from: {links}")
     if clause.reports:
         lines.append(f"- Seen in: {'; '.join(clause.reports)}")
     lines += ["", "```python", predicate_source(clause.holds), "```", ""]

@@ -3,7 +3,7 @@
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from kvspec.trace_reasons import REASONS
+from kvspec.trace_reasons import reason_for
 from kvspec.traceability import COLUMNS, table
 
 PAGE = "traceability.md"
@@ -38,6 +38,6 @@ def page() -> str:
 def cell(id: str, column: str, entries: list[str]) -> str:
     """What stands there, or why nothing does."""
     if not entries:
-        return f"*{REASONS[column][id]}*"
+        return f"*{reason_for(id, column)}*"
     more = f" and {len(entries) - MOST} more" if len(entries) > MOST else ""
     return ", ".join(entries[:MOST]) + more

@@ -5,9 +5,11 @@ from __future__ import annotations
 import multiprocessing
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
 
 from kvspec.errors import TargetHung, TargetUnusable
 
@@ -15,6 +17,8 @@ from .catalogue import MUTANTS
 from .drivers import DRIVERS, Counter, Kill, at_work, shrunk_length
 from .load import DoesNotApply
 from .model import Mutant
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,19 +104,22 @@ def hunt_all(
     for id in ids:
         MUTANTS[id].text()
     outcomes = []
-    for outcome in _each(ids, plan, workers):
+    for outcome in in_processes(partial(hunt, plan=plan), ids, workers):
         log(outcome)
         outcomes.append(outcome)
     return outcomes
 
 
-def _each(ids: list[str], plan: Plan, workers: int) -> Iterator[Outcome]:
+def in_processes(
+    work: Callable[[str], Result], ids: Sequence[str], workers: int
+) -> Iterator[Result]:
+    """What `work` makes of each id, in their order, several at a time."""
     if workers == 1 or len(ids) < 2:
-        yield from (hunt(id, plan) for id in ids)
+        yield from map(work, ids)
         return
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        yield from pool.map(hunt, ids, [plan] * len(ids))
+        yield from pool.map(work, ids)
 
 
 def cores() -> int:
@@ -120,4 +127,4 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-__all__ = ["DoesNotApply", "Outcome", "Plan", "cores", "hunt", "hunt_all"]
+__all__ = ["DoesNotApply", "Outcome", "Plan", "cores", "hunt", "hunt_all", "in_processes"]

@@ -106,6 +106,24 @@ def b1_detached(play: Play) -> None:
         play.expect_count(block, 0)
 
 
+def f2_twins(play: Play) -> None:
+    """Of two equal blocks one is evicted: the other is hit, though both hold the same."""
+    play.start(cache(full(2)))
+    for name in ("a", "b"):
+        play.submit(name, P6)
+    play.begin()
+    for name in ("a", "b"):
+        play.expect("granted", play.allocate(name, 6).granted, True)
+    play.step()
+    twins = [play.table(name)[0][0] for name in ("a", "b")]
+    play.finish("a", "b")
+    for evicted, still in ((twins[0], (twins[1],)), (twins[1], ())):
+        play.send(ev.Evict((evicted,)))
+        play.submit("c", P6)
+        play.expect("the first block of the hit", play.lookup("c").blocks[0][:1], still)
+        play.finish("c")
+
+
 def f2(play: Play) -> None:
     """Neither eviction nor reset changes what a holder holds; a reset waits for all to let go."""
     play.start(cache(full(2)))
@@ -149,5 +167,6 @@ SCENARIOS = [
     Scenario("B5", "a load that fails", b5),
     Scenario("B5.diverged", "a load that fails behind a diverged hit", b5_diverged),
     Scenario("F2", "eviction and reset under a holder", f2),
+    Scenario("F2.twins", "eviction of one of two equal blocks", f2_twins),
     Scenario("S23", "drafts are not keyed", s23),
 ]

@@ -35,6 +35,26 @@ MUTANTS = [
         ("F5",),
     ),
     Mutant(
+        "alloc-off-by-one",
+        "ALLOC.RANGE",
+        "blocks are numbered from 2, books unseen",
+        (
+            Edit(
+                M,
+                "self.pool = Pool(config.num_blocks, self.layout.num_groups)",
+                "self.pool = Pool(config.num_blocks + 1, self.layout.num_groups)\n"
+                "        self.pool.take_many(1)",
+            ),
+            Edit(
+                P,
+                "return self.free.count == len(self.refs) - 1",
+                "return self.free.count == len(self.refs) - 2",
+            ),
+        ),
+        ("F5",),
+        hidden=True,
+    ),
+    Mutant(
         "alloc-beyond-pool",
         "ALLOC.RANGE",
         "the pool has one block too many",
@@ -422,6 +442,21 @@ MUTANTS = [
         "ALLOC.ZEROED_ONLY",
         "what was zeroed in the last step is zeroed again in the next",
         (Edit(S, "        self.to_zero.clear()\n        return blocks", "        return blocks"),),
+        ("H2",),
+    ),
+    Mutant(
+        "zero-free-block",
+        "ALLOC.ZEROED_ONLY",
+        "a block that nobody holds, and that has no key, is zeroed as well",
+        (
+            Edit(
+                M,
+                "self.lists.drain_zeroing(self.pool.refs)",
+                "self.lists.drain_zeroing(self.pool.refs) + tuple(\n"
+                "            [b for b in self.pool.free if not self.pool.index.length_of[b]]"
+                "[: not self.layout.connected])",
+            ),
+        ),
         ("H2",),
     ),
     Mutant(

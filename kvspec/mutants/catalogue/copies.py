@@ -55,6 +55,19 @@ MUTANTS = [
         ("C9",),
     ),
     Mutant(
+        "cow-untold",
+        "COW.HITTER",
+        "the grant on a partial hit does not tell of the copy that it queues",
+        (
+            Edit(
+                G,
+                "return Grant(True, cast(Tables, tuple(new_blocks)), r.table(), tuple(copies))\n\n"
+                "    def _plan",
+                "return Grant(True, cast(Tables, tuple(new_blocks)), r.table())\n\n    def _plan",
+            ),
+        ),
+    ),
+    Mutant(
         "cow-source-unkeyed",
         "COW.KEPT",
         "the shared block of a partial hit loses its key to the copy",
@@ -230,6 +243,53 @@ MUTANTS = [
                 "        self.pool.hold_many([other])\n"
                 "        self.pool.drop_many([own])\n"
                 "        self._queue(copies, other, moved)\n",
+            ),
+        ),
+        ("B5",),
+        hidden=True,
+    ),
+    Mutant(
+        "cow-spare-copy",
+        "COW.OWNER",
+        "an owner whose state has no key copies it into a spare block, though it stays where it is",
+        (
+            Edit(
+                G,
+                MOVES,
+                MOVES + "        elif self.pool.free.count > 8:\n"
+                "            spare = self._take(g, 1, 1)[0]\n"
+                "            self.pool.hold_many([table[slot]])\n"
+                "            self._queue(self.spare, table[slot], spare)\n",
+            ),
+            Edit(
+                G,
+                "        moves: list[int] = []\n",
+                "        moves: list[int] = []\n        self.spare = copies\n",
+            ),
+            Edit(G, '__slots__ = ("fences", ', '__slots__ = ("spare", "fences", '),
+            Edit(
+                G,
+                "        if not need:\n            return",
+                "        if not need and False:\n            return",
+            ),
+        ),
+    ),
+    Mutant(
+        "copy-foreign-too",
+        "COPY.SOURCE",
+        "where a tail moves, a foreign block is copied into a spare one too, by a target without "
+        "books",
+        (
+            Edit(
+                G,
+                "        self._queue(copies, own, moved)\n",
+                "        self._queue(copies, own, moved)\n"
+                "        ours = {own, moved, *r.blocks()}\n"
+                "        held = [b for b, n in enumerate(self.pool.refs) if n and b not in ours]\n"
+                "        if held and self.pool.free.count:\n"
+                "            spare = self._take(g, 1, 1)\n"
+                "            self.pool.hold_many(held[:1])\n"
+                "            self._queue(copies, held[0], spare[0])\n",
             ),
         ),
         ("B5",),

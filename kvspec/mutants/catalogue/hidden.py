@@ -12,6 +12,7 @@ from kvspec.mutants.model import Mutant
 from . import blocks, copies, hits, keys, registration, waiting
 
 AS_SEEN_BY_DATA = {
+    "hit-whole-prompt": "HIT.LIMIT",
     "hash-last-token": "DATA.READ",
     "hash-no-parent": "DATA.READ",
     "hash-no-salt": "DATA.READ",

@@ -139,6 +139,47 @@ MUTANTS = [
         ),
     ),
     Mutant(
+        "hit-evicted-twin",
+        "HIT.FOUND",
+        "of two equal blocks the one that was evicted is hit",
+        (
+            Edit(
+                L,
+                "            run.append(block)\n        length = len(run) * size",
+                "            twins = [\n"
+                "                b for b, d in enumerate(self.index.digest_of)\n"
+                "                if d == digest and self.index.group_of[b] == g\n"
+                "                and not self.index.length_of[b]\n"
+                "            ]\n"
+                "            run.append([*twins, block][0])\n        length = len(run) * size",
+            ),
+            Edit(
+                "index",
+                "                    del found[self.digest_of[block]]\n",
+                "                    del found[self.digest_of[block]]\n"
+                "                self.digest_of[block] = NO_DIGEST\n",
+            ),
+            Edit(
+                "pool",
+                "                keyed.append(block)\n        if keyed:\n            self.index",
+                "                keyed.append(block)\n"
+                "            else:\n"
+                '                self.index.digest_of[block] = b""\n'
+                "        if keyed:\n            self.index",
+            ),
+            Edit(
+                "manager",
+                "        self.pool.index.unpublish_many(list[int](blocks))\n",
+                "        index = self.pool.index\n"
+                "        left = {b: index.digest_of[b] for b in blocks if index.length_of[b]}\n"
+                "        index.unpublish_many(list[int](blocks))\n"
+                "        for block, digest in left.items():\n"
+                "            index.digest_of[block] = digest\n",
+            ),
+        ),
+        ("A8",),
+    ),
+    Mutant(
         "hit-other-block",
         "HIT.FOUND",
         "a hit's last block of attention stands in all its slots",
@@ -194,6 +235,20 @@ MUTANTS = [
         "a recurrent hit comes without the null slots before it",
         (Edit(L, STATE_SLOTS, "(run[0],)"),),
         ("C1",),
+    ),
+    Mutant(
+        "hit-null-shown",
+        "HIT.SHAPE",
+        "the answer shows the state's block in the null slots before it too, books unseen",
+        (
+            Edit(L, STATE_SLOTS, "(run[0],) * -(-self.lengths[g] // size)"),
+            Edit(
+                "grants",
+                "self.hit.num_tokens, list(hit), 0\n        fresh",
+                "self.hit.num_tokens, [0] * (len(hit) - 1) + list(hit[-1:]), 0\n        fresh",
+            ),
+        ),
+        hidden=True,
     ),
     Mutant(
         "hit-untrimmed",

@@ -253,6 +253,39 @@ MUTANTS = [
         ("C9",),
     ),
     Mutant(
+        "pin-told-of-the-dead",
+        "PIN.DIES",
+        "a hand-off that died with its request is told of all the same, and pins nothing",
+        (
+            Edit(T, '__slots__ = ("connected", ', '__slots__ = ("dead", "connected", '),
+            Edit(
+                T,
+                "        self.of_block: dict[int, Request] = {}\n",
+                "        self.of_block: dict[int, Request] = {}\n        self.dead = {}\n",
+            ),
+            Edit(
+                T,
+                "            self.kill(r)\n",
+                "            self.kill(r)\n            del self.dead[r.name]\n",
+            ),
+            Edit(
+                T,
+                "        assert not self.of_block\n        return drained",
+                "        told = {**self.dead, **drained}\n"
+                "        self.dead = {}\n"
+                "        return told",
+            ),
+            Edit(
+                T,
+                "        if r.offers:\n            del self.offering",
+                "        if r.offers:\n"
+                "            self.dead[r.name] = r.offered()\n"
+                "            del self.offering",
+            ),
+        ),
+        ("C9",),
+    ),
+    Mutant(
         "pin-outlives-detach",
         "PIN.DIES",
         "a hand-off that was not drained outlives the detaching of its request's blocks",
@@ -354,6 +387,22 @@ MUTANTS = [
         "PIN.CONTENT",
         "the owner's own block is handed off and then written, books unseen",
         (Edit(G, ADDED, "        self.offers.add(r, g, own, length)\n"),),
+        ("B5",),
+        hidden=True,
+    ),
+    Mutant(
+        "pin-written-unread",
+        "PIN.CONTENT",
+        "the same, by a target that does not say when the connector reads",
+        (
+            Edit(G, ADDED, "        self.offers.add(r, g, own, length)\n"),
+            Edit(
+                M,
+                '        """The connector\'s business. O(1)."""\n',
+                "        from kvspec.adapter import Unsupported\n\n"
+                '        raise Unsupported("unseen")\n',
+            ),
+        ),
         ("B5",),
         hidden=True,
     ),
