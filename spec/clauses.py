@@ -36,8 +36,8 @@ class Profile(Enum):
 class Clause:
     """One rule. `profile` is the lowest at which a target is held to it.
 
-    A clause that `follows_from` others adds nothing to them but a name: whatever breaks it breaks
-    one of those as well.
+    A clause that `follows_from` others adds a name to them and an earlier warning: whatever breaks
+    it goes on to break one of those, if it is let go on.
     """
 
     id: str
@@ -459,7 +459,7 @@ COPY_CONFLICT = _clause(
     disjoint,
     "atlas H5: vllm-gaudi #329",
     profile=SOUND,
-    follows_from=("ALLOC.FREE", "STEP.DEFER"),
+    follows_from=("ALLOC.FREE", "DATA.READ", "DATA.STATE"),
 )
 COPY_RETAINED = _clause(
     "COPY.RETAINED",
@@ -479,6 +479,7 @@ STEP_DEFER = _clause(
     equal,
     "atlas B3: vLLM #29387",
     profile=SOUND,
+    follows_from=("DATA.READ", "DATA.STATE"),
 )
 STEP_NUMBER = _clause(
     "STEP.NUMBER",

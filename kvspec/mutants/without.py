@@ -34,6 +34,7 @@ from kvspec.spec.clauses import (
 )
 from kvspec.spec.events import Event, Observation
 from kvspec.spec.types import BlockId, InvalidInput
+from kvspec.targets import TargetFault
 
 from .catalogue import MUTANTS
 from .drivers import at_work, name_of
@@ -183,7 +184,7 @@ def without(clause: Clause) -> Iterator[None]:
     def send_if_valid(session: Session, event: Event) -> Observation:
         try:
             return send(session, event)
-        except InvalidInput:
+        except (InvalidInput, TargetFault):  # led on, the driver or the reference is lost
             _give_up(session)
 
     about_bytes = clause in (DATA_BYTES, DATA_KERNEL)

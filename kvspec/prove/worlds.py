@@ -50,8 +50,10 @@ def hybrid(num_blocks: int, full: int, mamba: int, length: int, eagle: bool = Fa
     return Config(num_blocks, hash_unit=1, groups=groups, max_model_len=length)
 
 
-def _world(id: str, title: str, config: Config, requests: int = 1, **more: bool) -> World:
-    return World(id, title, config, requests, longest=config.max_model_len, **more)
+def _world(
+    id: str, title: str, config: Config, requests: int = 1, longest: int = 0, **more: bool
+) -> World:
+    return World(id, title, config, requests, longest or config.max_model_len, **more)
 
 
 _CONNECTED = replace(hybrid(3, 2, 2, 2), connector=Connector.DIVERGING)
@@ -79,6 +81,8 @@ DEEP = (
     _world("pair-partial", "two requests, partial entries, keys dropped at any time",
            hybrid(3, 1, 2, 2), 2, prompt=True),
     _world("pair-of-states", "two requests that meet in one step", hybrid(4, 1, 1, 2), 2,
+           prompt=True, evicts=False),
+    _world("trio", "three requests, prompts of one token", hybrid(3, 1, 1, 2), 3, 1,
            prompt=True, evicts=False),
     _world("connector-detached", "a diverging connector, blocks detached and handed off",
            replace(_CONNECTED, num_blocks=4), prompt=True, evicts=False, detaches=True),

@@ -28,6 +28,7 @@ COUNTS: dict[str, tuple[int, int, int, int]] = {
     "loose-evicted": (7_836, 70_339, 23, 315),
     "pair-partial": (17_087, 120_887, 31, 289),
     "pair-of-states": (33_433, 238_661, 42, 241),
+    "trio": (13_228, 134_241, 42, 239),
     "connector-detached": (54_302, 286_931, 65, 567),
     "in-flight-partial": (7_059, 71_044, 23, 321),
 }

@@ -524,6 +524,35 @@ MUTANTS = [
         ("A4",),
     ),
     Mutant(
+        "ref-one-more-at-first",
+        "REF.COUNT",
+        "when a pass has just begun the books count one holder too many",
+        (
+            Edit(
+                M,
+                "        self.lists.begin()\n        return ev.Done()",
+                "        self.lists.begin()\n        self.begun = True\n        return ev.Done()",
+            ),
+            Edit(
+                M,
+                "        self.arrived = 0\n        self.asked",
+                "        self.arrived = 0\n        self.begun = False\n        self.asked",
+            ),
+            Edit(
+                M,
+                "        index, requests, detached = self.pool.index",
+                "        begun, self.begun = self.begun, False\n"
+                "        index, requests, detached = self.pool.index",
+            ),
+            Edit(
+                M,
+                SHOWN_COUNTS,
+                "refcounts={BlockId(b): n + begun for b, n in enumerate(self.pool.refs) if n},",
+            ),
+        ),
+        ("A4",),
+    ),
+    Mutant(
         "ref-detached-lost",
         "REF.DETACHED",
         "a detached list leaves out the last block",

@@ -170,6 +170,32 @@ MUTANTS = [
         package=REFERENCE,
     ),
     Mutant(
+        "hash-shown-alike",
+        "HASH.INJECTIVE",
+        "the books name the first two prefixes alike",
+        (
+            Edit(
+                "manager",
+                "        pins = [block for r in requests",
+                "        keyed = [d for d, n in zip(index.digest_of, index.length_of) if n]\n"
+                "        self.alike += [d for d in keyed if d not in self.alike]\n"
+                "        alike = {d: 'alike' for d in self.alike[:2]}\n"
+                "        pins = [block for r in requests",
+            ),
+            Edit(
+                "manager",
+                "index.digest_of[b].hex()),)",
+                "alike.get(index.digest_of[b], index.digest_of[b].hex())),)",
+            ),
+            Edit(
+                "manager",
+                "        self.arrived = 0\n        self.asked",
+                "        self.arrived = 0\n        self.alike = []\n        self.asked",
+            ),
+        ),
+        ("D1",),
+    ),
+    Mutant(
         "hash-shown-short",
         "HASH.INJECTIVE",
         "the books name a digest by its first byte, though blocks are found by all of it",
