@@ -238,6 +238,10 @@ def mutants(
     ids: Annotated[
         list[str] | None, typer.Argument(help="Which mutants, or clauses; by default all.")
     ] = None,
+    driver: Annotated[
+        list[str] | None,
+        typer.Option(help="scenarios, replay, machine (those of a check), walk; may be repeated."),
+    ] = None,
     all_drivers: Annotated[bool, typer.Option(help="Go on when one has seen the mutant.")] = False,
     shrink: Annotated[bool, typer.Option(help="Shrink the trace that shows it.")] = True,
     names: Annotated[bool, typer.Option("--list", help="Only name them.")] = False,
@@ -257,7 +261,7 @@ def mutants(
         return 0
     require_apart({"--json": json, "--markdown": markdown})
     _require_reports(("--json", json), ("--markdown", markdown))
-    plan = command.Plan(all_drivers=all_drivers, shrinks=shrink, seed=seed)
+    plan = command.plan_of(driver or (), all_drivers=all_drivers, shrinks=shrink, seed=seed)
     asked = command.Asked(tuple(ids or ()), plan, workers, json, markdown)
     run = command.run_without if without else command.run
     return run(asked, _console(), Console(stderr=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -14,12 +14,13 @@ from kvspec.files import write_whole
 from kvspec.spec.clauses import CLAUSES
 
 from .catalogue import MUTANTS
+from .drivers import ALL_DRIVERS, DRIVERS
 from .hunt import Plan, cores, hunt_all, in_processes
 from .losses import losses_as_json, losses_as_markdown, losses_line, show_losses
 from .matrix import as_json, as_markdown, show, verdict_line
 from .without import lose
 
-__all__ = ["Asked", "Plan", "list_mutants", "run", "run_without"]
+__all__ = ["Asked", "list_mutants", "plan_of", "run", "run_without"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,8 @@ def run_without(asked: Asked, console: Console, errors: Console) -> int:
 
 def _command(asked: Asked, *options: str) -> str:
     words = ["kvspec mutants", *asked.ids, *options]
+    if asked.plan.drivers != tuple(DRIVERS):
+        words += [f"--driver {name}" for name in asked.plan.drivers]
     words += ["--all-drivers"] if asked.plan.all_drivers else []
     words += [] if asked.plan.shrinks else ["--no-shrink"]
     words += [f"--seed {asked.plan.seed}"] if asked.plan.seed else []
@@ -93,6 +96,15 @@ def _progress(errors: Console, total: int) -> Callable[[str, str], None]:
         errors.print(f"{done}/{total} {id}: {what}", highlight=False)
 
     return log
+
+
+def plan_of(drivers: Sequence[str], *, all_drivers: bool, shrinks: bool, seed: int) -> Plan:
+    """What to run. Raises `BadInput` for a driver that does not exist."""
+    for name in drivers:
+        if name not in ALL_DRIVERS:
+            raise BadInput(f"--driver {name}: there is none; use {', '.join(ALL_DRIVERS)}")
+    chosen = tuple(dict.fromkeys(drivers)) or tuple(DRIVERS)
+    return Plan(chosen, all_drivers=all_drivers, shrinks=shrinks, seed=seed)
 
 
 def list_mutants(console: Console) -> None:

@@ -14,7 +14,7 @@ from typing import TypeVar
 from kvspec.errors import TargetHung, TargetUnusable
 
 from .catalogue import MUTANTS
-from .drivers import DRIVERS, Counter, Kill, at_work, shrunk_length
+from .drivers import ALL_DRIVERS, DRIVERS, Counter, Kill, at_work, shrunk_length
 from .load import DoesNotApply
 from .model import Mutant
 
@@ -93,7 +93,7 @@ def hunt(id: str, plan: Plan) -> Outcome:
 
 def _run(mutant: Mutant, driver: str, counter: Counter, seed: int) -> Kill | None:
     counter.events = 0
-    return DRIVERS[driver](mutant, counter, seed)
+    return ALL_DRIVERS[driver](mutant, counter, seed)
 
 
 def hunt_all(

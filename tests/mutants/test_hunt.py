@@ -59,6 +59,19 @@ def test_the_command_writes_the_matrix(tmp_path: Path) -> None:
     assert "| **hit-takes**: a lookup holds what it finds |" in page.read_text()
 
 
+def test_a_walk_of_the_small_worlds_sees_a_mutant() -> None:
+    outcome = hunt("hit-no-boundary", Plan(drivers=("walk",), shrinks=False))
+    assert outcome.killer == "walk"
+    assert outcome.kill is not None
+    assert (outcome.kill.clause, outcome.kill.scenario) == ("HIT.BOUNDARY", "alone")
+
+
+def test_an_unknown_driver_is_bad_input() -> None:
+    ran = run("mutants", "hit-takes", "--driver", "luck")
+    assert ran.is_refused()
+    assert ran.verdict.startswith("unusable: --driver luck: there is none; use scenarios, ")
+
+
 def test_an_unknown_mutant_is_bad_input() -> None:
     ran = run("mutants", "nonesuch")
     assert ran.is_refused()
