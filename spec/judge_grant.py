@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from . import clauses as c
 from . import events as ev
 from . import marks as m
@@ -31,21 +33,51 @@ def judge_allocate(case: Case, event: ev.Allocate, seen: ev.Grant | ev.Rejection
     case.require(c.LIVE_ANSWER, isinstance(seen, ev.Rejection), False)
     assert isinstance(seen, ev.Grant)
     before = case.before.requests[event.request]
-    kept_whole = before.tables
-    _return_old_states(case, event)
-    ask = _ask(case, event)
-    moves = _expected_moves(case, ask)
-    _decide(case, ask, seen, moves)
+    outlook = foresee(case, event)
+    _decide(case, outlook, seen)
     if seen.granted:
-        apply_grant(case, ask, seen, moves)
+        apply_grant(case, outlook.ask, seen, outlook.moves)
     else:
-        _refused(case, event, seen, kept_whole)
+        _refused(case, event, seen, before.tables)
     if before.refused and seen.granted:
         case.mark(m.REFUSED_THEN_GRANTED)
     case.draft.update(event.request, refused=not seen.granted)
 
 
 # --- what is asked ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What a grant would mean: `need` blocks leave the free list, or as few as `least`.
+
+    `moves` are the owner's keyed tails whose entries have to move. The hit blocks in `waits_for`
+    are still written in this step: then it may not be granted. `alone`: nothing is held and no
+    step is in flight, so that all of the pool is there for it.
+    """
+
+    ask: Ask
+    moves: dict[BlockId, GroupId]
+    waits_for: set[BlockId]
+    need: int
+    least: int
+    alone: bool
+
+    def answers(self, room: int) -> set[bool]:
+        """Whether it may be granted, may be refused, with so many blocks free."""
+        return {self.need <= room, self.least <= room}
+
+
+def foresee(case: Case, event: ev.Allocate) -> Outlook:
+    """Work out what is asked, once blocks that are no longer needed have gone back."""
+    _return_old_states(case, event)
+    ask = _ask(case, event)
+    moves = _expected_moves(case, ask)
+    unheld = {block for block in ask.hit_blocks if case.draft.count(block) == 0}
+    need = num_fresh(ask.slots) + len(moves) + len(unheld)
+    least = need - len(unheld & ask.optional_blocks)
+    alone = not case.before.refs and not case.before.in_flight
+    return Outlook(ask, moves, _written_in_this_step(case, ask), need, least, alone)
 
 
 def _return_old_states(case: Case, event: ev.Allocate) -> None:
@@ -103,23 +135,18 @@ def _expected_moves(case: Case, ask: Ask) -> dict[BlockId, GroupId]:
 # --- granted or not -----------------------------------------------------------------------------
 
 
-def _decide(case: Case, ask: Ask, seen: ev.Grant, moves: dict[BlockId, GroupId]) -> None:
+def _decide(case: Case, outlook: Outlook, seen: ev.Grant) -> None:
     """Whether the answer is the one that order and room allow."""
-    waits_for = _written_in_this_step(case, ask)
-    if waits_for:
+    if outlook.waits_for:
         case.mark(m.DEFERRAL)
-        case.require(c.STEP_DEFER, seen.granted, False, f"block {min(waits_for)}")
+        case.require(c.STEP_DEFER, seen.granted, False, f"block {min(outlook.waits_for)}")
         return
-    unheld = {block for block in ask.hit_blocks if case.draft.count(block) == 0}
-    need = num_fresh(ask.slots) + len(moves) + len(unheld)
-    least = need - len(unheld & ask.optional_blocks)
-    if not case.before.refs and not case.before.in_flight:
-        pool = case.config.num_blocks - 1
-        case.require(c.LIVE_ALONE, seen.granted, {need <= pool, least <= pool})
-    free = case.draft.num_free
+    if outlook.alone:
+        case.require(c.LIVE_ALONE, seen.granted, outlook.answers(case.config.num_blocks - 1))
+    need, free = outlook.need, case.draft.num_free
     case.mark(m.REFUSAL if need > free else m.GRANT)
     where = f"needs {need} blocks, {free} are free"
-    case.require(c.ALLOC_CAPACITY, seen.granted, {need <= free, least <= free}, where)
+    case.require(c.ALLOC_CAPACITY, seen.granted, outlook.answers(free), where)
 
 
 def _written_in_this_step(case: Case, ask: Ask) -> set[BlockId]:

@@ -19,7 +19,7 @@ from .lookup import (
     truncated_slots,
 )
 from .state import LastLookup, State
-from .types import NULL_BLOCK, Config, Connector, GroupId, Tables, ceil_div
+from .types import NULL_BLOCK, BlockId, Config, Connector, GroupId, Tables, ceil_div
 
 
 def keyed_for(state: State, prefix: Prefix) -> Keyed:
@@ -115,16 +115,23 @@ def _found(
     states: tuple[int | None, ...],
 ) -> None:
     """Each block is keyed for the prefix at a length that serves its slot."""
-    index = case.before.index
     for g, table in enumerate(blocks):
-        length = states[g] if states[g] is not None else num_tokens
         for slot, block in enumerate(table):
             if block == NULL_BLOCK:
                 continue
-            lengths = serving_lengths(case.config, GroupId(g), slot, length or 0, len(prefix))
-            keys = [(GroupId(g), prefix.digest_at(n)) for n in lengths]
-            allowed = set().union(*(index.get(key, frozenset()) for key in keys))
+            length = states[g] if states[g] is not None else num_tokens
+            allowed = serving_blocks(case.before, prefix, GroupId(g), slot, length or 0)
             case.require(c.HIT_FOUND, block, allowed, f"group {g}, slot {slot}")
+
+
+def serving_blocks(
+    state: State, prefix: Prefix, group_id: GroupId, slot: int, length: int
+) -> frozenset[BlockId]:
+    """The blocks that may stand in a slot of a hit, of which the group serves `length` tokens."""
+    lengths = serving_lengths(state.config, group_id, slot, length, len(prefix))
+    keys = [(group_id, prefix.digest_at(n)) for n in lengths]
+    nothing: frozenset[BlockId] = frozenset()
+    return nothing.union(*(state.index.get(key, nothing) for key in keys))
 
 
 def _boundary(case: Case, seen: ev.Hit | ev.ConnectorHit, keyed: Keyed, limit: int) -> None:
