@@ -333,6 +333,44 @@ def prove(
     return rep.EXIT[report.verdict]
 
 
+vectors = typer.Typer(help="Cases in JSON that need no kvspec.", no_args_is_help=False)
+app.add_typer(vectors, name="vectors")
+
+
+@vectors.command("write")
+def vectors_write(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder, or an older one.")],
+) -> int:
+    """Write every vector, beside the place and then renamed."""
+    from .vectors import command
+
+    print(command.write(folder), flush=True)
+    return 0
+
+
+@vectors.command("run")
+def vectors_run(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder of vectors.")],
+    target: TargetOption = "optimized",
+    json: Annotated[Path | None, typer.Option(help="Write the report as JSON.")] = None,
+    strict: StrictOption = False,
+) -> int:
+    """Hold a target to the vectors of a folder."""
+    from .vectors import command
+
+    _require_reports(("--json", json))
+    subject = find_subject(strictly(target) if strict else target)
+    with _status() as log:
+        ran = command.run(folder, subject, log)
+    if json is not None:
+        write_whole(json, command.as_json(ran))
+    command.show(ran, _console())
+    if ran.verdict == "unusable":
+        return _unusable(f"target {target}: no vector of {folder} could be played on it")
+    print(command.verdict_line(ran), flush=True)
+    return rep.EXIT[ran.verdict]
+
+
 bench = typer.Typer(help="Measure; each command says what.", no_args_is_help=False)
 app.add_typer(bench, name="bench")
 

@@ -11,6 +11,8 @@ EVERY_LOOKUP = "bites at every lookup: no rare state is needed"
 EVERY_STEP = "bites in every step: no rare state is needed"
 OF_ONE_CONFIG = "bites in every step of a group that asks for zeroing"
 NOT_REPORTED = "no public report of it was found"
+NO_WORKER = "a runner of vectors moves no data: what would be read wrongly shows as {}"
+ALREADY = "a vector says which blocks and lengths are right: another one shows as {}"
 
 REASONS: Mapping[str, Mapping[str, str]] = {
     "rare states": {
@@ -45,6 +47,25 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "STEP.NUMBER": "a convention of the event language",
         "FREE.TAIL": NOT_REPORTED,
         "LIVE.EXACT": "a promise of our own managers to each other",
+    },
+    "vectors": {
+        "HIT.ALIGNED": ALREADY.format("HIT.LENGTH"),
+        "ALLOC.RANGE": ALREADY.format("ALLOC.FREE or HIT.FOUND"),
+        "ALLOC.HITS": ALREADY.format("ALLOC.FREE"),
+        "COW.WRITE": ALREADY.format("COW.HITTER, COW.OWNER or ALLOC.FREE"),
+        "COPY.SOURCE": ALREADY.format("COW.HITTER or COW.OWNER"),
+        "COPY.CONFLICT": ALREADY.format("COW.HITTER or ALLOC.FREE"),
+        "FENCE.EXTERNAL": ALREADY.format("ALLOC.FREE"),
+        "PIN.CONTENT": ALREADY.format("ALLOC.FREE or PIN.HANDOFF"),
+        "DATA.READ": NO_WORKER.format("HIT.LENGTH, HIT.FOUND or TABLE.SHAPE"),
+        "DATA.STATE": NO_WORKER.format("HIT.LENGTH, REG.EXACT or TABLE.SHAPE"),
+        "DATA.NULL": NO_WORKER.format("TABLE.SHAPE"),
+        "DATA.KEY": NO_WORKER.format("the REG clause that gave the key"),
+        "DATA.ZEROED": NO_WORKER.format("ALLOC.ZEROED"),
+        "DATA.OFFLOAD": NO_WORKER.format("PIN.HANDOFF"),
+        "DATA.BYTES": "about the worker, which no vector has",
+        "DATA.KERNEL": "about the kernels, which no vector has",
+        "LIVE.EXACT": "a vector allows every choice that the rules allow",
     },
 }
 """By column and clause."""

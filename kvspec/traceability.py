@@ -17,6 +17,7 @@ from kvspec.spec.marks import MARKS
 from .mutants.catalogue import MUTANTS
 from .scenarios import SCENARIOS, run_scenario
 from .targets import find_factory
+from .vectors.sources import vectors
 
 Column = Callable[[Clause], Iterable[str]]
 
@@ -54,11 +55,17 @@ def atlas_rows(clause: Clause) -> list[str]:
     return re.findall(r"^atlas ([A-Z]\d+):", "\n".join(clause.reports), flags=re.MULTILINE)
 
 
+def conformance_vectors(clause: Clause) -> list[str]:
+    """The vectors that can name it."""
+    return [case.id for case in vectors() if clause.id in case.clauses]
+
+
 COLUMNS: Mapping[str, Column] = {
     "scenarios": scenarios,
     "rare states": rare_states,
     "mutants": mutants,
     "atlas": atlas_rows,
+    "vectors": conformance_vectors,
 }
 
 

@@ -25,6 +25,8 @@ from kvspec.scenarios import SCENARIOS, Unsupported, run_scenario
 from kvspec.scheduler import Limits
 from kvspec.shards import cut
 from kvspec.spec.events import EVENT_NAMES, Event
+from kvspec.vectors.play import play
+from kvspec.vectors.sources import vectors
 from kvspec.workload import generated_workload
 
 from .model import OPTIMIZED, Mutant
@@ -35,7 +37,7 @@ SHRINKING = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """What a driver saw: the broken clause, or the scenario whose value differed.
+    """What a driver saw: the broken clause, or the scenario (or vector) whose value differed.
 
     `events` counts those that the driver had sent by then, snapshots aside; `seconds` is wall time.
     """
@@ -116,6 +118,17 @@ def by_scenarios(mutant: Mutant, counter: Counter, seed: int) -> Kill | None:
     return None
 
 
+def by_vectors(mutant: Mutant, counter: Counter, seed: int) -> Kill | None:
+    """Each vector, from memory, until one shows the fault. Bytes and exact choices are in none."""
+    began = time.monotonic()
+    for case in vectors():
+        played = play(case, name_of(mutant), counter)
+        if played.result == "failed":
+            seconds = time.monotonic() - began
+            return Kill(played.clause, played.id, counter.events, seconds, played.trace)
+    return None
+
+
 def by_replay(mutant: Mutant, counter: Counter, seed: int) -> Kill | None:
     """A short workload through a scheduler, on a pool that is always short."""
     began = time.monotonic()
@@ -188,6 +201,7 @@ Driver = Callable[[Mutant, Counter, int], Kill | None]
 
 DRIVERS: dict[str, Driver] = {
     "scenarios": by_scenarios,
+    "vectors": by_vectors,
     "replay": by_replay,
     "machine": by_machine,
 }

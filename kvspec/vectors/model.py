@@ -83,8 +83,9 @@ class Evict(Struct, forbid_unknown_fields=True, tag_field="event", tag="evict"):
     blocks: tuple[Name, ...]
 
 
-NOT_SENT = (Config, ev.Evict, ev.Snapshot)
-_EVENTS = [Evict, *(form_of(k, n) for k, n in ev.EVENT_NAMES.items() if k not in NOT_SENT)]
+NOT_SENT = ("configure", "evict", "snapshot")
+_KINDS: dict[str, Any] = {name: kind for kind, name in ev.EVENT_NAMES.items()}
+_EVENTS = [Evict, *(form_of(kind, name) for name, kind in _KINDS.items() if name not in NOT_SENT)]
 Event: Any = Union[tuple(_EVENTS)]  # noqa: UP007  the members are known at run time only
 
 
@@ -165,7 +166,7 @@ class Invalidated(Struct, forbid_unknown_fields=True):
 def rules() -> dict[str, Rule]:
     """Every clause that a case could name."""
     return {
-        c.id: Rule(c.statement, c.profile.value)  # type: ignore[arg-type]
+        c.id: Rule(c.statement, c.profile.value)
         for c in CLAUSES.values()
         if c.profile.value != "exact"
     }

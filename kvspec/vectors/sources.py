@@ -10,7 +10,6 @@ from kvspec.scenarios import SCENARIOS, Play, Scenario
 from kvspec.session import Session
 from kvspec.spec import events as ev
 from kvspec.spec.case import Ledger
-from kvspec.spec.clauses import Profile
 from kvspec.spec.types import Config
 from kvspec.targets import find_factory
 
@@ -37,12 +36,13 @@ class _Taped(Play):
     """A play that keeps the sessions of all the caches that it starts."""
 
     def __init__(self) -> None:
-        super().__init__("reference", find_factory("reference"), Profile.ACCOUNTING, Ledger())
+        super().__init__("reference", find_factory("reference"), None, Ledger())
         self.sessions: list[Session] = []
 
     def start(self, config: Config) -> None:
-        """Begin with an empty cache."""
-        super().start(config)
+        """Begin with an empty cache; no bytes are moved."""
+        name, factory = self.target, find_factory(self.target)
+        self.session = Session(name, factory, config, moves_bytes=False)
         self.sessions.append(self.session)
 
 

@@ -9,10 +9,12 @@ import pytest
 from kvspec.failure import find_subject
 from kvspec.prove.canon import key_of
 from kvspec.prove.node import Walker, pack
+from kvspec.prove.paths import covering
 from kvspec.prove.search import Limits, explore
 from kvspec.prove.worlds import DEEP, SMALL, WORLDS, World, hybrid
 from kvspec.spec.case import Violation
 from kvspec.spec.clauses import Profile
+from kvspec.vectors.walks import walks
 
 TINY = World("tiny", "for tests", hybrid(3, 1, 1, 2), requests=1, longest=2, prompt=True)
 TWO = replace(TINY, requests=2, config=hybrid(3, 1, 1, 1), longest=1)
@@ -42,6 +44,9 @@ def test_small_worlds_are_exhausted(world: World) -> None:
     assert explored.exhausted, explored.broken
     counts = explored.states, explored.transitions, explored.depth, len(explored.covers)
     assert counts == COUNTS[world.id]
+    kept = (walk[1:] for walk in walks()[world.id])
+    found = (walk.events for walk in covering(explored))
+    assert list(kept) == list(found), "run: python -m kvspec.vectors.walks"
 
 
 def test_every_world_has_its_counts_pinned() -> None:
