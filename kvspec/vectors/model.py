@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Annotated, Any, Literal, Union
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from kvspec.codec import form_of
+from kvspec.files import write_whole
 from kvspec.spec import events as ev
 from kvspec.spec.clauses import CLAUSES
 from kvspec.spec.types import Config
@@ -172,6 +175,14 @@ def rules() -> dict[str, Rule]:
     }
 
 
+def write_schema(folder: Path) -> Path:
+    """Write the schema; `python -m kvspec.vectors.model FOLDER` does that."""
+    path = folder / "vector.json"
+    text = msgspec.json.format(msgspec.json.encode(vector_schema()), indent=2).decode()
+    write_whole(path, f"{text}\n")
+    return path
+
+
 def vector_schema() -> dict[str, Any]:
     """The JSON schema of a case; those of the two other files are among its definitions."""
     (case, *_), definitions = msgspec.json.schema_components(
@@ -184,3 +195,7 @@ def vector_schema() -> dict[str, Any]:
         **case,
         "$defs": definitions,
     }
+
+
+if __name__ == "__main__":
+    print(write_schema(Path(*sys.argv[1:2])))

@@ -139,7 +139,7 @@ class _Player:
             raise _Fails(LIVE_ANSWER.id, "", str(fault), "an answer") from None
 
     def _hold_all(self, checks: tuple[Check, ...], answer: ev.Observation) -> dict[str, Any]:
-        """Hold an answer to all checks, the first that fails decides; returns it in plain values."""
+        """Hold an answer to all checks, of which the first that fails decides; its plain values."""
         values: dict[str, Any] = msgspec.to_builtins(answer)
         for check in checks:
             try:

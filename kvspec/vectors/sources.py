@@ -23,7 +23,7 @@ WITHOUT: Mapping[str, str] = {
 """Scenarios of which no vector is made, and why."""
 
 INVALID: tuple[Invalid, ...] = ()
-"""Cases that were found wrong once published, by their ids; an id is never used again."""
+"""Cases of this version that were found wrong: what `invalidated.json` is written with."""
 
 
 @cache
