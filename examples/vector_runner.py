@@ -3,8 +3,8 @@
 
     python vector_runner.py DIR PROGRAM ARGS...
 
-An example to port: it follows docs/vectors.md and docs/protocol.md and needs Python alone. Exit
-status: 0 every case passed or was passed over, 1 one failed, 2 the folder or the engine is unusable.
+An example to port: it follows docs/vectors.md and docs/protocol.md and needs Python alone.
+Exit status: 0 no case failed, 1 one did, 2 the folder or the engine cannot be used.
 """
 
 import hashlib
@@ -67,7 +67,8 @@ class Player:
         if "unsupported" in answer:
             raise Skips(answer["unsupported"])
         here = {**engine.can, **answer["result"]}
-        self.lacks, self.accounts = set(here.get("lacks", ())), BOOKS <= set(here.get("shows", ()))
+        self.lacks = set(here.get("lacks", ()))
+        self.accounts = set(here.get("shows", ())) >= BOOKS
         if missing := [need for need in case["needs"] if need in self.lacks]:
             raise Skips(f"the engine lacks {', '.join(missing)}")
 
@@ -82,7 +83,9 @@ class Player:
         if "unsupported" in answer:
             raise Skips(answer["unsupported"])
         if ("rejected" if refused else "result") not in answer:
-            raise AssertionError(refused or "LIVE.ANSWER", answer, "refused" if refused else "taken")
+            raise AssertionError(
+                refused or "LIVE.ANSWER", answer, "refused" if refused else "taken"
+            )
         if not refused:
             self.hold_all(step.get("allowed", ()), answer["result"])
         if self.accounts:
@@ -97,6 +100,8 @@ class Player:
             field, clause = check["field"], check["clause"]
             self.field = field
             seen = answer.get(field, DEFAULTS.get(field))
+            if seen is None:
+                raise Unusable(f"an answer of the engine has no field {field}")
             if "of" in check:
                 seen = seen.get(str(self.blocks[check["of"]]), [] if field == "keys" else 0)
             try:
@@ -125,7 +130,7 @@ class Player:
         elif isinstance(pattern, list):
             if not isinstance(seen, list) or len(seen) != len(pattern):
                 raise Differs
-            for one, value in zip(pattern, seen):
+            for one, value in zip(pattern, seen, strict=True):
                 self.match(one, value)
         elif (type(seen), seen) != (type(self.value(pattern)), self.value(pattern)):
             raise Differs
@@ -236,20 +241,21 @@ def cases(folder):
 
 def play(engine, case, invalid, clauses):
     """What came of a case, and why."""
-    number = 0
+    played = 0
     try:
         if invalid:
             raise Skips(invalid)
         player = Player(engine, case, clauses)
-        for number, step in enumerate(case["steps"], start=1):
+        for step in case["steps"]:
             player.take(step)
+            played += 1
     except Skips as why:
         return "passed over", str(why)
     except Ends as why:
         return "passed early", str(why)
     except AssertionError as failed:
         clause, observed, allowed = failed.args
-        step = f"step {number}, {case['steps'][number - 1]['event']['event']}"
+        step = f"step {played + 1}, {case['steps'][played]['event']['event']}"
         return "failed", f"{step}: {clause}: observed {observed}, allowed {json.dumps(allowed)}"
     return "passed", ""
 

@@ -1,4 +1,4 @@
-"""Hunting a mutant: each driver of `kvspec check` in turn, until one of them sees it."""
+"""Hunting a mutant: each driver of `kvspec check`, and the vectors, until one of them sees it."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from kvspec.spec.types import Config
 from kvspec.targets import Factory, Target, TargetFault
 
 from .matching import Bound, Differs, Parts, hold
-from .model import Case, Check, Step
+from .model import Case, Check, Evict, Step
 
 SNAPSHOT = ev.Snapshot()
 _KINDS: dict[str, Any] = {name: kind for kind, name in ev.EVENT_NAMES.items()}
@@ -102,7 +102,7 @@ class _Player:
 
     def take(self, step: Step) -> None:
         """Play one step. Raises `_Ends` and `_Fails`, and what `play` does."""
-        event = self._event(step)
+        event = event_of(step, self.bound)
         self.event = ev.EVENT_NAMES[type(event)]
         if step.may_skip and self.target.lacks(event):
             return
@@ -119,18 +119,6 @@ class _Player:
             self.bound.shown = self._hold_all(step.books, self._ask(SNAPSHOT))
         for name in step.forget:
             self.bound.blocks.pop(name, None)
-
-    def _event(self, step: Step) -> ev.Event:
-        """The event with its blocks by number."""
-        form = step.event
-        if hasattr(form, "blocks"):
-            return ev.Evict(self.bound.value(form.blocks))
-        kind = _KINDS[form.__struct_config__.tag]
-        try:
-            event: ev.Event = msgspec.convert(form, kind, from_attributes=True)
-            return event
-        except (msgspec.ValidationError, InvalidInput) as error:
-            raise BadInput(str(error)) from None
 
     def _ask(self, event: ev.Event) -> ev.Observation:
         try:
@@ -159,6 +147,19 @@ class _Player:
         if clause not in CLAUSES:
             raise BadInput(f"there is no clause {clause}")
         return self.target.profile.covers(CLAUSES[clause].profile)
+
+
+def event_of(step: Step, bound: Bound) -> ev.Event:
+    """The event of a step, its blocks by number. Raises `BadInput`."""
+    form = step.event
+    if isinstance(form, Evict):
+        return ev.Evict(bound.value(form.blocks))
+    kind = _KINDS[form.__struct_config__.tag]
+    try:
+        event: ev.Event = msgspec.convert(form, kind, from_attributes=True)
+        return event
+    except (msgspec.ValidationError, InvalidInput) as error:
+        raise BadInput(str(error)) from None
 
 
 def in_words(value: object) -> str:
