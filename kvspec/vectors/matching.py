@@ -91,7 +91,7 @@ def hold(check: Check, answer: Mapping[str, Any], bound: Bound) -> None:
         _match(check.is_, seen, bound)
     except _No as no:
         raise Differs(no.clause or check.clause, seen, bound.in_words(check.is_)) from None
-    except (AttributeError, TypeError, ValueError):
+    except (AttributeError, LookupError, TypeError, ValueError):
         raise BadInput(f"what is said of the field {check.field} cannot be said of it") from None
 
 

@@ -16,12 +16,14 @@ from kvspec.spec.case import Ledger, Violation
 from kvspec.spec.clauses import CLAUSES, Profile
 from kvspec.spec.judge import initial_state, judge_admitted
 from kvspec.spec.state import State
-from kvspec.spec.types import Config
+from kvspec.spec.types import Config, Connector, Group, GroupKind, RequestId, Token
 from kvspec.targets import Target, find_factory
 from kvspec.vectors.matching import Bound, Differs, Parts, hold
-from kvspec.vectors.model import Case, Check
-from kvspec.vectors.play import event_of
+from kvspec.vectors.model import Case, Check, Predicate, Source
+from kvspec.vectors.play import event_of, play
+from kvspec.vectors.record import record
 from kvspec.vectors.sources import vectors
+from tests.machine.test_other_choices import LetsGo
 
 SNAPSHOT = ev.Snapshot()
 
@@ -156,6 +158,33 @@ def test_a_vector_allows_what_the_judge_allows() -> None:
     assert counts["accounting", True, True] > 50
     assert counts["accounting", False, False] > 20_000
     assert counts["soundness", True, True] > 1000
+
+
+def test_a_state_that_a_load_replaces_may_be_counted_or_not() -> None:
+    """One block short with it, enough without: a grant may be refused, and need not be."""
+    prompt = tuple(map(Token, range(9)))
+    a, b = RequestId("a"), RequestId("b")
+    groups = Group(GroupKind.FULL, 2), Group(GroupKind.MAMBA_ALIGN, 2)
+    events = (
+        Config(6, 2, groups, 16, connector=Connector.UNIFORM),
+        ev.Submit(a, prompt[:4]),
+        ev.BeginStep(),
+        ev.Allocate(a, 4),
+        ev.EndStep(),
+        ev.Execute(),
+        ev.Process(),
+        ev.Finish(a),
+        ev.Submit(b, prompt),
+        ev.BeginStep(),
+        ev.Lookup(b),
+        ev.Allocate(b, 0, 4),
+    )
+    case = record("small/made/short", "one block short", Source("scenario", "made"), events)
+    either = [check.is_ for check in case.steps[-1].allowed if check.field == "granted"]
+    assert either == [Predicate(one_of=(False, True))] * 2
+    Comparison(case, 1).run()
+    lets_go = play(case, "lets go", LetsGo)
+    assert (lets_go.result, lets_go.why) == ("passed", "allocate: granted was chosen otherwise")
 
 
 @pytest.mark.deep

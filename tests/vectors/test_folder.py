@@ -127,6 +127,10 @@ BAD_CASES: dict[str, tuple[Change, str]] = {
     "an unknown field of the answer": (put(*ALLOWED, "field", value="mood"), "no field mood"),
     "an unbound name": (put(*ALLOWED, "is", value="$99"), "$99 stands for no block"),
     "a predicate that does not fit": (put(*ALLOWED, "is", value={"shape": []}), "cannot be said"),
+    "places in a mapping": (
+        put("steps", 3, "books", 0, "is", value={"places": [[0, "$1"]]}),
+        "cannot be said",
+    ),
     "a bad configuration": (put("configuration", "num_blocks", value=1), "configuration"),
     "a bad size": (put("configuration", "hash_unit", value=3), "block_size must be a multiple"),
 }
