@@ -112,6 +112,7 @@ def put(*path: str | int, value: Any) -> Change:
 
 
 ALLOWED = ("steps", 2, "allowed", 0)
+PLACES = {"field": "refcounts", "is": {"places": [[0, "$1"]]}, "clause": "REF.COUNT"}
 BAD_CASES: dict[str, tuple[Change, str]] = {
     "another format": (put("format", value="kvspec-vectors/9"), "expected kvspec-vectors/1"),
     "an unknown field": (put("colour", value=1), "unknown field colour"),
@@ -128,7 +129,7 @@ BAD_CASES: dict[str, tuple[Change, str]] = {
     "an unbound name": (put(*ALLOWED, "is", value="$99"), "$99 stands for no block"),
     "a predicate that does not fit": (put(*ALLOWED, "is", value={"shape": []}), "cannot be said"),
     "places in a mapping": (
-        put("steps", 3, "books", 0, "is", value={"places": [[0, "$1"]]}),
+        put("steps", 3, "books", 0, value=PLACES),
         "cannot be said",
     ),
     "a bad configuration": (put("configuration", "num_blocks", value=1), "configuration"),
