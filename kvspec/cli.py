@@ -240,7 +240,7 @@ def mutants(
     ] = None,
     driver: Annotated[
         list[str] | None,
-        typer.Option(help="scenarios, replay, machine (those of a check), walk; may be repeated."),
+        typer.Option(help="scenarios, replay, machine (as in a check), vectors, walk; repeatable."),
     ] = None,
     all_drivers: Annotated[bool, typer.Option(help="Go on when one has seen the mutant.")] = False,
     shrink: Annotated[bool, typer.Option(help="Shrink the trace that shows it.")] = True,

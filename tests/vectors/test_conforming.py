@@ -33,18 +33,20 @@ def test_our_managers_pass_all_to_the_end(target: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "early"),
+    "target",
     [
-        (f"{CHOICES}:OtherChoices", 1),
-        (f"{CHOICES}:LetsGo", 1),
-        (f"{CHOICES}:Modest", 31),
-        ("tests.vectors.choosy:ByChance", 28),
-        ("tests.vectors.choosy:ByChance1", 30),
-        ("tests.vectors.choosy:ByChance2", 22),
+        f"{CHOICES}:OtherChoices",
+        f"{CHOICES}:LetsGo",
+        f"{CHOICES}:Modest",
+        "tests.vectors.choosy:ByChance",
+        "tests.vectors.choosy:ByChance1",
+        "tests.vectors.choosy:ByChance2",
     ],
 )
-def test_other_choices_pass_but_may_end_early(target: str, early: int) -> None:
-    assert outcomes(play_all(target)) == {"passed": len(vectors()), "early": early}
+def test_other_choices_pass_but_may_end_early(target: str) -> None:
+    found = outcomes(play_all(target))
+    assert found["passed"] == len(vectors())
+    assert 0 < found["early"] < len(vectors()) / 4
 
 
 def test_choosing_by_chance_conforms() -> None:
