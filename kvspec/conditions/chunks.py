@@ -111,7 +111,7 @@ def ends_legally(
     return length == 0 or (0 < length <= wanted and resumable(chunk, start + length))
 
 
-@about("CHUNK.ADVANCE", bound=FINE)
+@about("CHUNK.ADVANCE", bound=FINE, slow=True)
 def advances_or_waits_for_room(
     start: int, wanted: int, prompt: int, later: int, budget: int, boundary: int
 ) -> bool:

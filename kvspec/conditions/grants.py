@@ -29,6 +29,7 @@ from kvspec.spec.types import (
     GroupKind,
     Identity,
     RequestId,
+    Step,
     Table,
     Token,
     ceil_div,
@@ -196,7 +197,6 @@ def first_chunk_meets_no_null(local: int, new: int) -> bool:
     post: _
     """
     tables = filled(first_tables(local, 0, new))
-    # a hit's own state is copied or kept: what `Private` stands for is in the table by then
     return meets_no_null(chunk_through(tables, local, local + new))
 
 
@@ -298,7 +298,7 @@ def writes_are_the_chunk(start: int, new: int) -> bool:
     return full == expected and slots[-1] == (GroupId(1), (end - 1) // 2, 0)
 
 
-@about("FENCE.EXTERNAL", bound=SHORT)
+@about("FENCE.EXTERNAL", bound=SHORT, slow=True)
 def step_touches_what_it_reads_and_writes(start: int, new: int) -> bool:
     """The blocks that a step touches are those of all positions up to its end, and both states.
 
@@ -307,6 +307,6 @@ def step_touches_what_it_reads_and_writes(start: int, new: int) -> bool:
     """
     end = start + new
     full, states = filled(next_tables(start, new))
-    work = Work(number=1, forwards=(chunk_through((full, states), start, end),))  # type: ignore[arg-type]
+    work = Work(Step(1), forwards=(chunk_through((full, states), start, end),))
     touched = touched_blocks(CACHE, work)
     return touched == {*full[: ceil_div(end, 2)], states[(start - 1) // 2], states[(end - 1) // 2]}

@@ -150,7 +150,7 @@ def ends_on_the_scheduler_block(full: Keys, state: Keys, limit: int) -> int:
     return joint_hit(COARSE, keyed_at(full, state), limit)
 
 
-@about("HIT.LENGTH", bound=THREE_BOUND, slow=True)
+@about("HIT.LENGTH", bound=THREE_BOUND)
 def recurrent_groups_agree(full: Keys, one: Keys, other: Keys, limit: int) -> int:
     """With two recurrent groups a joint hit ends where both have a state.
 
@@ -160,7 +160,7 @@ def recurrent_groups_agree(full: Keys, one: Keys, other: Keys, limit: int) -> in
     return joint_hit(THREE, keyed_at(full, one, other), limit)
 
 
-@about("HIT.BOUNDARY", bound=FINE_BOUND)
+@about("HIT.BOUNDARY", bound=FINE_BOUND, slow=True)
 def boundary_is_beyond_the_hit(full: Keys, state: Keys, limit: int) -> bool:
     """A shared-prefix boundary is what some group reaches beyond the joint hit, else 0.
 
@@ -173,7 +173,7 @@ def boundary_is_beyond_the_hit(full: Keys, state: Keys, limit: int) -> bool:
     return boundary == longest > hit if boundary else longest == hit
 
 
-@about("HIT.CONNECTOR", bound=FINE_BOUND)
+@about("HIT.CONNECTOR", bound=FINE_BOUND, slow=True)
 def connector_is_told_no_less(full: Keys, state: Keys, limit: int) -> bool:
     """A connector is told at least the joint hit, and of divergence exactly where it is told more
     than the state serves.

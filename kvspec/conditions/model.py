@@ -43,16 +43,28 @@ CONDITIONS: dict[str, Condition] = {}
 """All conditions by id, in the order of their modules."""
 
 
+def add(
+    noun: str, function: Callable[..., Any], clauses: tuple[str, ...], bound: str, slow: bool = False
+) -> None:
+    """Register a condition under a noun."""
+    id = f"{noun}.{function.__name__}"
+    assert id not in CONDITIONS, f"condition id {id} is used twice"
+    assert clauses, f"condition {id} is about no clause"
+    CONDITIONS[id] = Condition(id, function, clauses, bound, slow)
+
+
 def about(
     *clauses: str, bound: str = UNBOUNDED, slow: bool = False
 ) -> Callable[[Checked], Checked]:
-    """Register a condition. Each name of `clauses` is the id of a clause."""
+    """Register a function of a module of conditions; `clauses` are their ids."""
 
     def register(function: Checked) -> Checked:
-        module = function.__module__.rpartition(".")[2]
-        id = f"{module}.{function.__name__}"
-        assert id not in CONDITIONS, f"condition id {id} is used twice"
-        CONDITIONS[id] = Condition(id, function, clauses, bound, slow)
+        add(function.__module__.rpartition(".")[2], function, clauses, bound, slow)
         return function
 
     return register
+
+
+def settled(value: int, most: int) -> int:
+    """A value of 0 to `most` as a plain int: CrossHair follows each of them on a path of its own."""
+    return next(plain for plain in range(most + 1) if plain == value)
