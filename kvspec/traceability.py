@@ -14,6 +14,7 @@ from kvspec.spec.case import Ledger
 from kvspec.spec.clauses import CLAUSES, Clause, Profile
 from kvspec.spec.marks import MARKS
 
+from .conditions import CONDITIONS
 from .mutants.catalogue import MUTANTS
 from .scenarios import SCENARIOS, run_scenario
 from .targets import find_factory
@@ -60,12 +61,18 @@ def conformance_vectors(clause: Clause) -> list[str]:
     return [case.id for case in vectors() if clause.id in case.clauses]
 
 
+def conditions(clause: Clause) -> list[str]:
+    """The conditions about it that CrossHair confirms."""
+    return [condition.id for condition in CONDITIONS.values() if clause.id in condition.clauses]
+
+
 COLUMNS: Mapping[str, Column] = {
     "scenarios": scenarios,
     "rare states": rare_states,
     "mutants": mutants,
     "atlas": atlas_rows,
     "vectors": conformance_vectors,
+    "symbolic": conditions,
 }
 
 

@@ -89,9 +89,7 @@ NAMES = ("a", "aAa" + 8 * "\0")
 
 
 @about("HASH.INJECTIVE", bound="two texts, of which one contains the code of the other")
-def salt_and_adapter_are_told_apart(
-    salt: int, name: int, other_salt: int, other_name: int
-) -> bool:
+def salt_and_adapter_are_told_apart(salt: int, name: int, other_salt: int, other_name: int) -> bool:
     """Two identities have the same extras in the first unit only if they are the same.
 
     pre: salt in (0, 1, 2) and name in (0, 1, 2)

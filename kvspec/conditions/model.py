@@ -44,7 +44,11 @@ CONDITIONS: dict[str, Condition] = {}
 
 
 def add(
-    noun: str, function: Callable[..., Any], clauses: tuple[str, ...], bound: str, slow: bool = False
+    noun: str,
+    function: Callable[..., Any],
+    clauses: tuple[str, ...],
+    bound: str,
+    slow: bool = False,
 ) -> None:
     """Register a condition under a noun."""
     id = f"{noun}.{function.__name__}"

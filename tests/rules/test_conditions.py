@@ -48,10 +48,18 @@ CHANGES = {
     ),
     "chunks.ends_legally": ("chunks", "< stop < end]", "< stop <= end + 1]"),
     "chunks.advances_or_waits_for_room": ("chunks", "< stop < end]", "<= stop < end]"),
-    "chunks.stands_still_only_for_room": ("chunks", "aligned <= chunk.start", "aligned < chunk.start"),
+    "chunks.stands_still_only_for_room": (
+        "chunks",
+        "aligned <= chunk.start",
+        "aligned < chunk.start",
+    ),
     "chunks.cacheable_end_leaves_room": ("chunks", "max(end - chunk.block_size, 0)", "end"),
     "chunks.passes_no_stop": ("chunks", "if chunk.start % size:", "if chunk.start % size == 1:"),
-    "chunks.fast_rule_is_the_same": ("chunks", "tail < chunk.num_prompt_tokens", "tail <= chunk.num_prompt_tokens"),
+    "chunks.fast_rule_is_the_same": (
+        "chunks",
+        "tail < chunk.num_prompt_tokens",
+        "tail <= chunk.num_prompt_tokens",
+    ),
     "content.overwriting_spares_the_rest": (
         "content",
         "_clip(run, end, run.end)",
@@ -62,7 +70,11 @@ CHANGES = {
         "content.length != length",
         "content.length < length",
     ),
-    "digests.one_digest_a_complete_unit": ("digests", "- hash_unit + 1, hash_unit)", ", hash_unit)"),
+    "digests.one_digest_a_complete_unit": (
+        "digests",
+        "- hash_unit + 1, hash_unit)",
+        ", hash_unit)",
+    ),
     "digests.media_counts_in_the_units_it_overlaps": (
         "digests",
         "item.start < end and",
@@ -146,10 +158,7 @@ CHANGES = {
 
 @pytest.mark.parametrize(
     "id",
-    [
-        pytest.param(id, marks=[pytest.mark.deep] if CONDITIONS[id].slow else [])
-        for id in CHANGES
-    ],
+    [pytest.param(id, marks=[pytest.mark.deep] if CONDITIONS[id].slow else []) for id in CHANGES],
 )
 def test_a_changed_rule_is_refuted(id: str) -> None:
     changed = with_rules(Edit(*CHANGES[id])).CONDITIONS[id]
