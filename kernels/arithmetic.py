@@ -1,7 +1,7 @@
 """Where the bytes of a copy lie: every index of the kernel, as small pure functions.
 
 `arithmetic.h` is the same in C, function by function; sizes, offsets and addresses in bytes. The
-`pre:` and `post:` lines are contracts: CrossHair confirms them (tests/kernels/test_contracts.py),
+`pre:` and `post:` lines are contracts: CrossHair confirms them (tests/rules/test_conditions.py),
 over all integers unless a `pre:` says less.
 """
 

@@ -295,7 +295,10 @@ def prove(
     target: TargetOption = "optimized",
     profile: ProfileOption = None,
     world: Annotated[list[str] | None, typer.Option(help="Only this one; may be repeated.")] = None,
-    deep: Annotated[bool, typer.Option(help="The worlds that take minutes as well.")] = False,
+    deep: Annotated[bool, typer.Option(help="What takes minutes as well.")] = False,
+    symbolic: Annotated[
+        bool, typer.Option("--symbolic", help="Confirm the conditions on the rules first.")
+    ] = False,
     workers: Annotated[int | None, typer.Option(min=1, max=256, help="Processes.")] = None,
     unreduced: Annotated[bool, typer.Option(help="Count states without renaming too.")] = False,
     max_states: Annotated[
@@ -321,6 +324,7 @@ def prove(
         unreduced=unreduced,
         paths=paths,
         failures=failures,
+        conditions=proof.chosen(deep) if symbolic else (),
     )
     with _status() as log:
         report = proof.prove(asked, log)

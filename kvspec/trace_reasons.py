@@ -13,6 +13,9 @@ OF_ONE_CONFIG = "bites in every step of a group that asks for zeroing"
 NOT_REPORTED = "no public report of it was found"
 NO_WORKER = "a runner of vectors moves no data: what would be read wrongly shows as {}"
 ALREADY = "a vector says which blocks and lengths are right: another one shows as {}"
+OF_EVENTS = "about a sequence of events, not a function: kvspec prove walks them"
+OF_CHOICE = "about blocks that a target chose, not a function: kvspec prove walks the choices"
+OF_LISTS = "about a list that events fill, not a function: kvspec check searches for them"
 
 REASONS: Mapping[str, Mapping[str, str]] = {
     "rare states": {
@@ -66,6 +69,43 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "DATA.BYTES": "about the worker, which no vector has",
         "DATA.KERNEL": "about the kernels, which no vector has",
         "LIVE.EXACT": "a vector allows every choice that the rules allow",
+    },
+    "symbolic": {
+        "HIT.PURE": OF_EVENTS,
+        "ALLOC.RANGE": OF_CHOICE,
+        "ALLOC.FREE": OF_CHOICE,
+        "ALLOC.HITS": OF_CHOICE,
+        "ALLOC.NOTHING": "about an answer to one event: no arithmetic",
+        "ALLOC.ZEROED": OF_LISTS,
+        "REG.LOST": OF_EVENTS,
+        "TABLE.NEW": OF_CHOICE,
+        "TABLE.WORKER": OF_EVENTS,
+        "TABLE.SHOWN": OF_EVENTS,
+        "COW.MOVED": OF_EVENTS,
+        "COW.KEPT": OF_EVENTS,
+        "COW.UNKEYED": OF_EVENTS,
+        "COPY.QUEUED": OF_EVENTS,
+        "COPY.SOURCE": OF_CHOICE,
+        "COPY.CONFLICT": OF_CHOICE,
+        "COPY.RETAINED": OF_EVENTS,
+        "STEP.NUMBER": OF_EVENTS,
+        "FENCE.HELD": OF_EVENTS,
+        "FENCE.REACHED": OF_EVENTS,
+        "FENCE.RETAINED": OF_EVENTS,
+        "PIN.HANDOFF": OF_EVENTS,
+        "PIN.DIES": OF_EVENTS,
+        "PIN.HELD": OF_EVENTS,
+        "PIN.DROPPED": OF_EVENTS,
+        "PIN.CONTENT": OF_EVENTS,
+        "REF.DETACHED": OF_EVENTS,
+        "REF.PINS": OF_EVENTS,
+        "FREE.ONCE": OF_EVENTS,
+        "FREE.TAIL": OF_EVENTS,
+        "EVICT.RESET": OF_EVENTS,
+        "EVICT.CLEARED": OF_EVENTS,
+        "DATA.BYTES": "about memory, not a function: kvspec check compares it after every step",
+        "LIVE.ALONE": OF_EVENTS,
+        "LIVE.ANSWER": OF_EVENTS,
     },
 }
 """By column and clause."""

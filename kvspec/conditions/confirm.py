@@ -6,14 +6,22 @@ CrossHair is no dependency of kvspec: it is imported when a condition is checked
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from kvspec.errors import BadInput
 
+from .model import Condition
+
 SECONDS = 120.0
 """Given to each `post:`, many times what the slowest needs."""
+
+REFUTED = ("POST_FAIL", "POST_ERR", "EXEC_ERR")
+"""States in which there is a counterexample."""
+
+Verdict = Literal["confirmed", "refuted", "undecided"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +58,40 @@ def posts(function: Callable[..., Any]) -> int:
     return (function.__doc__ or "").count("post:")
 
 
-def shortfall(function: Callable[..., Any]) -> str:
-    """Why a function is not confirmed, in one line; nothing where it is."""
-    answers, wanted = examine(function), posts(function)
-    if len(answers) != wanted or not wanted:
-        return f"{len(answers)} answers for {wanted} conditions"
-    open_ = next((answer for answer in answers if not answer.confirmed), None)
-    return f"{open_.state}: {' '.join(open_.message.split())}" if open_ else ""
+@dataclass(frozen=True, slots=True)
+class ConditionResult:
+    """What came of one condition: `reason` says why it is not confirmed, where it is not."""
+
+    id: str
+    clauses: tuple[str, ...]
+    bound: str
+    verdict: Verdict
+    seconds: float
+    reason: str = ""
+
+    @property
+    def noun(self) -> str:
+        """What the condition is about: the part of the id before the dot."""
+        return self.id.partition(".")[0]
+
+
+def confirm(condition: Condition) -> ConditionResult:
+    """Check one condition. Raises `BadInput` where CrossHair is missing."""
+    began = time.monotonic()
+    answers, wanted = examine(condition.function), posts(condition.function)
+    failed = next((answer for answer in answers if not answer.confirmed), None)
+    reason = ""
+    verdict: Verdict = "confirmed"
+    if failed is not None:
+        reason = f"{failed.state}: {' '.join(failed.message.split())}"
+        verdict = "refuted" if failed.state in REFUTED else "undecided"
+    elif len(answers) != wanted or not wanted:
+        reason, verdict = f"CrossHair answered {len(answers)} of {wanted} times", "undecided"
+    return ConditionResult(
+        id=condition.id,
+        clauses=condition.clauses,
+        bound=condition.bound,
+        verdict=verdict,
+        seconds=round(time.monotonic() - began, 3),
+        reason=reason,
+    )

@@ -1,4 +1,4 @@
-"""What a block holds (design 4.11): what was written is read back, and nothing else passes for it."""
+"""What a block holds (design 4.11): what was written is read, and nothing else passes for it."""
 
 from __future__ import annotations
 

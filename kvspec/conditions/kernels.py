@@ -1,4 +1,4 @@
-"""Where the bytes of a copy lie: the contracts of `kvspec.kernels.arithmetic`, function by function.
+"""Where the bytes of a copy lie: the contracts of `kvspec.kernels.arithmetic`, one a function.
 
 They stand in that module's own docstrings, since kernels/ knows nothing of the toolkit.
 """

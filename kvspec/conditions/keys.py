@@ -1,4 +1,4 @@
-"""Registration (design 4.3): what a grant keys, and no key beyond what is known or will be there."""
+"""Registration (design 4.3): what a grant keys, and nothing beyond what is or will be there."""
 
 from __future__ import annotations
 

@@ -70,5 +70,5 @@ def about(
 
 
 def settled(value: int, most: int) -> int:
-    """A value of 0 to `most` as a plain int: CrossHair follows each of them on a path of its own."""
+    """A value of 0 to `most` as a plain int: each is followed on a path of its own."""
     return next(plain for plain in range(most + 1) if plain == value)

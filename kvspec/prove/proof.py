@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from kvspec import report as rep
+from kvspec.conditions import CONDITIONS, Condition
+from kvspec.conditions.confirm import ConditionResult, confirm
 from kvspec.errors import BadInput, TargetUnusable
 from kvspec.failure import FOLDER, Failure, Subject, keep, run_again
 from kvspec.spec import events as ev
@@ -27,7 +29,8 @@ from .worlds import World
 class Asked:
     """What to prove. With `unreduced` each world is walked a second time without renaming.
 
-    `paths` is where the covering paths of each world are written, if they are.
+    `paths` is where the covering paths of each world are written, if they are. `conditions` are
+    confirmed before any world is walked.
     """
 
     subject: Subject
@@ -37,6 +40,7 @@ class Asked:
     unreduced: bool = False
     paths: Path | None = None
     failures: Path = FOLDER
+    conditions: Sequence[Condition] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +79,20 @@ class Report:
     violations: tuple[rep.ViolationResult, ...] = ()
     seconds: float = 0.0
     reason: str = ""
+    conditions: tuple[ConditionResult, ...] = ()
 
 
 def prove(asked: Asked, log: Callable[[str], None] = lambda _: None) -> Report:
-    """Walk the worlds in order, up to the first violation. Raises `TargetUnusable`, `BadInput`."""
+    """Walk the worlds in order, up to the first violation. Raises `TargetUnusable`, `BadInput`.
+
+    No world is walked when a condition is not confirmed: its rules would be those that judge.
+    """
     began = time.monotonic()
+    conditions = _confirm(asked.conditions, log)
+    doubts = [result for result in conditions if result.verdict != "confirmed"]
     results: list[WorldResult] = []
     violations: list[rep.ViolationResult] = []
-    for world in asked.worlds:
+    for world in () if doubts else asked.worlds:
         explored = _explore(asked, world, log)
         result = _result(explored)
         if explored.broken is not None:
@@ -96,7 +106,11 @@ def prove(asked: Asked, log: Callable[[str], None] = lambda _: None) -> Report:
         if violations:
             break
     stopped = [f"world {r.id} was not exhausted: {r.stopped}" for r in results if r.stopped]
-    verdict: rep.Verdict = "broken" if violations else "unusable" if stopped else "conforms"
+    stopped += [f"condition {d.id} is {d.verdict}: {d.reason}" for d in doubts]
+    refuted = any(doubt.verdict == "refuted" for doubt in doubts)
+    verdict: rep.Verdict = "unusable" if stopped else "conforms"
+    if violations or refuted:
+        verdict = "broken"
     profile = asked.subject.profile or Profile.ACCOUNTING
     return Report(
         target=asked.subject.target,
@@ -106,7 +120,23 @@ def prove(asked: Asked, log: Callable[[str], None] = lambda _: None) -> Report:
         violations=tuple(violations),
         seconds=round(time.monotonic() - began, 3),
         reason="" if violations else "; ".join(stopped),
+        conditions=conditions,
     )
+
+
+def chosen(deep: bool) -> tuple[Condition, ...]:
+    """The conditions that are confirmed; those that take long only with `deep`."""
+    return tuple(condition for condition in CONDITIONS.values() if deep or not condition.slow)
+
+
+def _confirm(
+    conditions: Sequence[Condition], log: Callable[[str], None]
+) -> tuple[ConditionResult, ...]:
+    results: list[ConditionResult] = []
+    for condition in conditions:
+        log(f"condition {condition.id}")
+        results.append(confirm(condition))
+    return tuple(results)
 
 
 def _explore(
@@ -159,13 +189,16 @@ def verdict_line(report: Report) -> str:
         return f"unusable: {report.reason}"
     if report.violations:
         return f"{report.target} is broken: {', '.join(v.clause for v in report.violations)}"
+    if report.verdict == "broken":
+        return f"the rules are broken: {report.reason}"
     states, transitions = (
         sum(getattr(world, name) for world in report.worlds) for name in ("states", "transitions")
     )
     worlds = f"{len(report.worlds)} world{'s' * (len(report.worlds) != 1)} exhausted"
+    confirmed = f", {len(report.conditions)} conditions confirmed" if report.conditions else ""
     return (
         f"{report.target} conforms ({report.profile}): {worlds}, {states:,} states, "
-        f"{transitions:,} transitions"
+        f"{transitions:,} transitions{confirmed}"
     )
 
 
@@ -189,6 +222,25 @@ def show(report: Report, console: Console) -> None:
         saved = f"{world.unreduced / world.states:.1f}x" if world.unreduced else "-"
         counts = (world.states, world.transitions, world.depth, world.covered)
         table.add_row(world.id, *(f"{n:,}" for n in counts), f"{world.rate:,.0f}", saved, told)
+    if report.conditions:
+        _show_conditions(report.conditions, console)
     console.print(table)
     for violation in report.violations:
         console.print(f"\n{violation.text}\n", markup=False, highlight=False, soft_wrap=True)
+
+
+def _show_conditions(results: Sequence[ConditionResult], console: Console) -> None:
+    """By noun how many were confirmed, and each that was not."""
+    table = Table(box=SIMPLE, pad_edge=False, show_edge=False)
+    table.add_column("conditions", no_wrap=True)
+    table.add_column("confirmed", justify="right")
+    table.add_column("seconds", justify="right")
+    for noun in dict.fromkeys(result.noun for result in results):
+        ours = [result for result in results if result.noun == noun]
+        held = sum(result.verdict == "confirmed" for result in ours)
+        seconds = sum(result.seconds for result in ours)
+        table.add_row(noun, f"{held} of {len(ours)}", f"{seconds:.1f}")
+    console.print(table)
+    for result in results:
+        if result.reason:
+            console.print(f"{result.id}: {result.reason}", markup=False, soft_wrap=True)

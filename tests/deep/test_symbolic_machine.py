@@ -66,7 +66,7 @@ class Small(RuleBasedStateMachine):
     @rule(asks=st.booleans(), one=LARGE, other=LARGE, few=st.integers(1, 4))
     def go(self, asks: bool, one: int, other: int, few: int) -> None:
         """The chunk rule is asked, or the request gets one event further."""
-        with NoTracing():
+        with NoTracing():  # type: ignore[no-untyped-call]
             type(self).symbolic += isinstance(one, CrossHairValue)
         if asks:
             prompt = one + few

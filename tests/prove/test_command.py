@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from kvspec.codec import read_trace
+from kvspec.conditions import CONDITIONS, Condition
 from kvspec.errors import ClauseBroken
 from kvspec.failure import find_subject
+from kvspec.prove import proof
 from kvspec.prove.paths import covering, write_paths
 from kvspec.prove.search import explore
 from kvspec.prove.worlds import WORLDS
@@ -64,6 +67,46 @@ def test_conforming(tmp_path: Path) -> None:
     data = json.loads(report.read_text())
     assert data["verdict"] == "conforms"
     assert data["worlds"][0]["exhausted"] is True
+
+
+def test_conditions_are_confirmed_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = {id: CONDITIONS[id] for id in ("hits.leaves_a_token", "keys.boundary_is_the_last")}
+    monkeypatch.setattr(proof, "CONDITIONS", few)
+    report = tmp_path / "report.json"
+    walk = ("prove", "--symbolic", "--world", "loose", "--workers", "1", "--json", report)
+    ran = run(*walk)
+    assert ran.status == 0, ran
+    assert ran.verdict.endswith("10,516 transitions, 2 conditions confirmed")
+    assert [one["verdict"] for one in json.loads(report.read_text())["conditions"]] == [
+        "confirmed",
+        "confirmed",
+    ]
+
+
+def wrong(number: int) -> int:
+    """Not so for 7.
+
+    post: _ != 7
+    """
+    return number
+
+
+def test_a_refuted_condition_stops_the_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    refuted = Condition("hits.wrong", wrong, ("HIT.LIMIT",), "no bound")
+    monkeypatch.setattr(proof, "CONDITIONS", {refuted.id: refuted})
+    ran = run("prove", "--symbolic", "--world", "loose")
+    assert ran.status == 1, ran
+    assert ran.verdict.startswith(
+        "the rules are broken: condition hits.wrong is refuted: POST_FAIL: false when calling wrong"
+    )
+
+
+def test_without_crosshair_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "crosshair.core_and_libs", None)
+    ran = run("prove", "--symbolic", "--world", "loose")
+    assert ran.status == 2, ran
+    assert ran.verdict.startswith("unusable: symbolic checks need CrossHair")
+    assert ran.verdict.endswith("pip install crosshair-tool")
 
 
 @pytest.mark.parametrize("workers", [1, 2])

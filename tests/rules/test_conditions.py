@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import linecache
+from collections.abc import Callable
 from types import ModuleType
 
 import pytest
 
 from kvspec.conditions import CONDITIONS, Condition
-from kvspec.conditions.confirm import examine, posts, shortfall
+from kvspec.conditions.confirm import confirm, examine, posts
 from kvspec.mutants.load import Edit, load_copy, patched, sources
 from kvspec.spec.clauses import CLAUSES
 
@@ -20,7 +21,8 @@ CASES = [
 
 @pytest.mark.parametrize("condition", CASES)
 def test_is_confirmed(condition: Condition) -> None:
-    assert shortfall(condition.function) == ""
+    result = confirm(condition)
+    assert (result.verdict, result.reason) == ("confirmed", "")
 
 
 @pytest.mark.parametrize("condition", CONDITIONS.values(), ids=CONDITIONS)
@@ -168,7 +170,7 @@ def test_a_changed_rule_is_refuted(id: str) -> None:
 
 def test_unchanged_rules_pass_as_a_copy_too() -> None:
     copy = with_rules().CONDITIONS["hits.run_is_keyed_throughout"]
-    assert shortfall(copy.function) == ""
+    assert confirm(copy).verdict == "confirmed"
 
 
 def with_rules(*edits: Edit) -> ModuleType:
@@ -184,10 +186,22 @@ def with_rules(*edits: Edit) -> ModuleType:
     return load_copy("changed_conditions", texts)
 
 
+def told(function: Callable[[int], int]) -> tuple[str, str]:
+    """The verdict on a function, and the first word of why."""
+    result = confirm(Condition("test.function", function, ("HIT.LIMIT",), "none"))
+    return result.verdict, result.reason.partition(":")[0]
+
+
 def test_what_nothing_admits_is_not_confirmed() -> None:
-    assert shortfall(unreachable).startswith("PRE_UNSAT")
-    assert shortfall(false).startswith("POST_FAIL")
-    assert shortfall(unsaid) == "0 answers for 0 conditions"
+    assert told(unreachable) == ("undecided", "PRE_UNSAT")
+    assert told(false) == ("refuted", "POST_FAIL")
+    assert told(unsaid) == ("undecided", "CrossHair answered 0 of 0 times")
+    assert told(raises) == ("refuted", "EXEC_ERR")
+
+
+def test_what_takes_too_long_is_not_confirmed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kvspec.conditions.confirm.SECONDS", 2.0)
+    assert told(endless) == ("undecided", "CANNOT_CONFIRM")
 
 
 def unreachable(number: int) -> int:
@@ -210,3 +224,23 @@ def false(number: int) -> int:
 def unsaid(number: int) -> int:
     """Nothing is said of it."""
     return number
+
+
+def raises(number: int) -> int:
+    """Fails for 0.
+
+    post: True
+    """
+    return 1 // number
+
+
+def endless(number: int) -> int:
+    """As many paths as numbers.
+
+    pre: number >= 0
+    post: _ >= 0
+    """
+    found = 0
+    while found < number:
+        found += 1
+    return found
