@@ -15,7 +15,7 @@ NO_WORKER = "a runner of vectors moves no data: what would be read wrongly shows
 ALREADY = "a vector says which blocks and lengths are right: another one shows as {}"
 OF_EVENTS = "about a sequence of events, not a function: kvspec prove walks them"
 OF_CHOICE = "about blocks that a target chose, not a function: kvspec prove walks the choices"
-OF_LISTS = "about a list that events fill, not a function: kvspec check searches for them"
+OF_MANY_EVENTS = "about a sequence of events, not a function: kvspec check draws them at random"
 
 REASONS: Mapping[str, Mapping[str, str]] = {
     "rare states": {
@@ -76,14 +76,14 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "ALLOC.FREE": OF_CHOICE,
         "ALLOC.HITS": OF_CHOICE,
         "ALLOC.NOTHING": "about an answer to one event: no arithmetic",
-        "ALLOC.ZEROED": OF_LISTS,
+        "ALLOC.ZEROED": OF_MANY_EVENTS,
         "REG.LOST": OF_EVENTS,
         "TABLE.NEW": OF_CHOICE,
         "TABLE.WORKER": OF_EVENTS,
         "TABLE.SHOWN": OF_EVENTS,
         "COW.MOVED": OF_EVENTS,
         "COW.KEPT": OF_EVENTS,
-        "COW.UNKEYED": OF_EVENTS,
+        "COW.UNKEYED": OF_MANY_EVENTS,
         "COPY.QUEUED": OF_EVENTS,
         "COPY.SOURCE": OF_CHOICE,
         "COPY.CONFLICT": OF_CHOICE,
@@ -92,13 +92,13 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "FENCE.HELD": OF_EVENTS,
         "FENCE.REACHED": OF_EVENTS,
         "FENCE.RETAINED": OF_EVENTS,
-        "PIN.HANDOFF": OF_EVENTS,
-        "PIN.DIES": OF_EVENTS,
-        "PIN.HELD": OF_EVENTS,
-        "PIN.DROPPED": OF_EVENTS,
-        "PIN.CONTENT": OF_EVENTS,
-        "REF.DETACHED": OF_EVENTS,
-        "REF.PINS": OF_EVENTS,
+        "PIN.HANDOFF": OF_MANY_EVENTS,
+        "PIN.DIES": OF_MANY_EVENTS,
+        "PIN.HELD": OF_MANY_EVENTS,
+        "PIN.DROPPED": OF_MANY_EVENTS,
+        "PIN.CONTENT": OF_MANY_EVENTS,
+        "REF.DETACHED": OF_MANY_EVENTS,
+        "REF.PINS": OF_MANY_EVENTS,
         "FREE.ONCE": OF_EVENTS,
         "FREE.TAIL": OF_EVENTS,
         "EVICT.RESET": OF_EVENTS,

@@ -13,9 +13,9 @@ INTRODUCTION = """\
 
 What stands behind each clause: the scenarios that reach a state in which it could fail, the rare
 states in which it bites only or harder, the mutants filed under it, the rows of the atlas of public
-faults that it is about, and what else is kept. The table is worked out when the docs are built. An
-empty cell carries its reason in italics; one without a reason fails the tests
-(`tests/traceability`).
+faults that it is about, and the conditions on the rules that are [confirmed](conditions.md). The
+table is worked out when the docs are built. An empty cell carries its reason in italics; one
+without a reason fails the tests (`tests/traceability`).
 """
 
 MOST = 8
