@@ -1,0 +1,231 @@
+"""What is run against a mutant, cheapest first. Each is a check that a user or CI runs.
+
+A mutant is killed when one of them sees it:
+
+- `import`: it cannot be loaded.
+- `scenarios`: those of `kvspec check`, in the exact profile: a clause is broken, a value is another
+  than the scenario says, or what is observed is not what the reference shows.
+- `structures`: `tests/optimized/test_structures.py`. `rules`: `tests/rules`, `tests/judge` and the
+  tests of what the spec's types refuse.
+- `walks`: the walks of `tests/optimized`, where both managers answer alike and the judge agrees.
+- `machine`: the state machine of `kvspec check`, and its replay, in the exact profile.
+- `catalogue`: only for mutants of the spec: the mutants made by hand are still seen by scenarios.
+
+`optimized/` is loaded without its assertions for all but `structures` and `walks`, so that what the
+drivers of `kvspec check` see of a fault is what its answers show.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from unittest.mock import patch
+
+from .mutants import ROOT, Mutant
+from .world import look
+
+EXAMPLES, STEPS = 100, 40
+"""Runs of the machine, and rules in each."""
+
+WALKS, MOVES = 100, 100
+"""Walks, as many as in the tests, and moves in each."""
+
+OTHER_PROCESS = ("D8",)
+"""Scenarios that start processes of their own, in which nothing is mutated."""
+
+IGNORED = ("test_same_in_every_process", "D8")
+"""Tests that do the same, by what their names contain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """`run` returns what was seen; `bare`: the package has no assertions; `seconds` of CPU."""
+
+    name: str
+    run: Callable[[], str | None]
+    seconds: int
+    bare: bool = False
+
+
+def imports() -> str | None:
+    """Everything that the mutated module is part of can be loaded."""
+    for name in ("kvspec.optimized.manager", "kvspec.reference.manager", "kvspec.scenarios"):
+        import_module(name)
+    return None
+
+
+def scenarios() -> str | None:
+    """Each scenario, until one shows the mutant."""
+    from kvspec.errors import ClauseBroken, ScenarioFailed
+    from kvspec.memory import StoreKind
+    from kvspec.optimized.manager import Manager
+    from kvspec.scenarios import SCENARIOS, run_scenario
+    from kvspec.spec.clauses import Profile
+
+    for scenario in SCENARIOS.values():
+        if scenario.id in OTHER_PROCESS:
+            continue
+        try:
+            run_scenario(
+                scenario, "optimized", Manager, profile=Profile.EXACT, store=StoreKind.PLAIN
+            )
+        except ClauseBroken as broken:
+            return f"{scenario.id}: {broken.violation.clause.id}"
+        except ScenarioFailed as failed:
+            return f"{scenario.id}: {failed}"
+        except Exception as error:
+            return f"{scenario.id}: {type(error).__name__}: {error}"
+    return None
+
+
+def walks() -> str | None:
+    """Random walks of both managers side by side."""
+    from kvspec.spec.case import Ledger
+    from tests.optimized.walk import Walk
+
+    for seed in range(WALKS):
+        try:
+            Walk(seed, Ledger(), Counter()).go(MOVES)
+        except Exception as error:
+            return f"walk {seed}: {type(error).__name__}: {str(error)[-200:]}"
+    return None
+
+
+def machine() -> str | None:
+    """A short replay, then the state machine."""
+    from kvspec.errors import ClauseBroken
+    from kvspec.machine import run_machine
+    from kvspec.memory import StoreKind
+    from kvspec.optimized.manager import Manager
+    from kvspec.replay import replay_config, replay_workload
+    from kvspec.scheduler import Limits
+    from kvspec.spec.clauses import Profile
+    from kvspec.workload import generated_workload
+
+    try:
+        replay_workload(
+            generated_workload(0),
+            "optimized",
+            Manager,
+            replay_config(blocks=256),
+            Limits(max_output=8),
+            profile=Profile.EXACT,
+        )
+        run_machine(
+            "optimized",
+            Manager,
+            profile=Profile.EXACT,
+            store=StoreKind.PLAIN,
+            examples=EXAMPLES,
+            steps=STEPS,
+            seed=0,
+        )
+    except ClauseBroken as broken:
+        return broken.violation.clause.id
+    return None
+
+
+def seen_by_scenarios() -> str:
+    """The mutants of the catalogue that scenarios see, by their ids."""
+    return " ".join(id for id, seen in _catalogue(None) if seen)
+
+
+def catalogue(ids: frozenset[str]) -> str | None:
+    """These mutants of the catalogue are seen by scenarios."""
+    return next((f"{id} is not seen" for id, seen in _catalogue(ids) if not seen), None)
+
+
+def _catalogue(ids: frozenset[str] | None) -> Iterator[tuple[str, bool]]:
+    from kvspec.mutants import drivers
+    from kvspec.mutants.catalogue import MUTANTS
+
+    here = {id: one for id, one in drivers.SCENARIOS.items() if id not in OTHER_PROCESS}
+    with patch.object(drivers, "SCENARIOS", here):
+        for mutant in MUTANTS.values():
+            if mutant.is_target and (ids is None or mutant.id in ids):
+                with drivers.at_work(mutant) as counter:
+                    yield mutant.id, drivers.by_scenarios(mutant, counter, 0) is not None
+
+
+def _tests(*paths: str) -> Callable[[], str | None]:
+    """Tests, until one fails."""
+
+    def run() -> str | None:
+        import pytest
+        from hypothesis import Phase, settings
+
+        from kvspec.determinism import independent_of_imports
+
+        plan = settings(
+            database=None,
+            deadline=None,
+            print_blob=False,
+            report_multiple_bugs=False,
+            phases=(Phase.explicit, Phase.generate),
+        )
+        settings.register_profile("mutation", plan)
+        first = _FirstFailure()
+        arguments = [*(str(ROOT / path) for path in paths), "-x", "-q", "--no-header"]
+        arguments += ["-p", "no:cacheprovider", "-p", "no:xdist", "-k"]
+        arguments += [" and ".join(f"not {name}" for name in IGNORED)]
+        arguments += ["--hypothesis-profile=mutation", "--hypothesis-seed=0"]
+        with independent_of_imports():
+            status = pytest.main([*arguments, f"--rootdir={ROOT}"], plugins=[first])
+        return (first.failed or f"pytest ended with {status}") if status else None
+
+    return run
+
+
+class _FirstFailure:
+    """Remembers which test failed."""
+
+    failed = ""
+
+    def pytest_runtest_logreport(self, report: object) -> None:
+        """A test ended."""
+        if getattr(report, "failed", False) and not self.failed:
+            self.failed = str(getattr(report, "nodeid", "")).rpartition("::")[2]
+
+
+STAGES: dict[str, Sequence[Stage]] = {
+    "optimized": (
+        Stage("import", imports, 20, bare=True),
+        Stage("scenarios", scenarios, 20, bare=True),
+        Stage("structures", _tests("tests/optimized/test_structures.py"), 20),
+        Stage("walks", walks, 60),
+        Stage("machine", machine, 120, bare=True),
+    ),
+    "spec": (
+        Stage("import", imports, 20),
+        Stage("scenarios", scenarios, 20),
+        Stage("rules", _tests("tests/rules", "tests/judge"), 60),
+        Stage("walks", walks, 60),
+        Stage("machine", machine, 120),
+    ),
+}
+"""By package, cheapest first."""
+
+
+def with_catalogue(stages: Sequence[Stage], ids: frozenset[str]) -> Sequence[Stage]:
+    """These stages, and after them the mutants of the catalogue that scenarios see."""
+    return [*stages, Stage("catalogue", partial(catalogue, ids), 200)]
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """Which stage saw a mutant, and what it saw."""
+
+    stage: str
+    seen: str
+
+
+def hunt(mutant: Mutant, stages: Sequence[Stage]) -> Kill | None:
+    """Run the stages until one sees the mutant."""
+    for stage in stages:
+        seen = look(mutant, mutant.package, stage.bare, stage.run, stage.seconds)
+        if seen is not None:
+            return Kill(stage.name, seen)
+    return None
