@@ -6,7 +6,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := check
-.PHONY: setup check test lint types docs deep bench gpu cover wheel clean examples
+.PHONY: setup check test lint types docs deep mutation bench gpu cover wheel clean examples
 
 setup: $(STAMP)
 
@@ -25,6 +25,9 @@ test: setup ## the tests, without those marked deep
 
 deep: setup ## the tests that take minutes
 	$(BIN)/pytest -m deep tests
+
+mutation: setup ## every small change of optimized/ and of spec's pure functions: who sees it (hours)
+	$(BIN)/python -m tests.mutation --results .venv/mutation.jsonl --markdown docs/numbers/mutation.md
 
 lint: setup
 	$(BIN)/ruff check

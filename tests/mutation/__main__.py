@@ -1,8 +1,8 @@
 """`make mutation`: mutate, hunt, and hold what survives against the reasons.
 
-    python -m tests.mutation                                  # everything: about an hour on two cores
+    python -m tests.mutation                                  # everything: an hour or more
     python -m tests.mutation --package spec --module lookup   # one module
-    python -m tests.mutation --results FILE                   # keep results; leave out those killed
+    python -m tests.mutation --results FILE                   # go on where FILE ends
 
 Exit status: 0 all well, 1 a survivor without a reason, a stale reason or a score below 90 %, 2 what
 was asked for cannot be done.

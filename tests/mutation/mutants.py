@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import libcst as cst
 from libcst import matchers as m
@@ -27,18 +27,15 @@ from mutmut.mutation.mutators import mutation_operators
 ROOT = Path(__file__).resolve().parents[2]
 
 PURE = ("types", "digests", "content", "lookup", "tables", "chunks", "registration", "state")
-"""Modules of `spec/` whose functions take values and give a value; what edits a draft of the judge's
-state is left out by `EDITING`. The others admit events, judge, or hold the texts of the clauses."""
+"""Modules of `spec/` whose functions take values and give a value. The others admit events, judge,
+or hold the texts of the clauses."""
 
 EDITING = {
-    "Draft": "spec.state",
-    "register": "spec.registration",
-    "retract": "spec.registration",
-    "_publish": "spec.registration",
-    "_clause_for": "spec.registration",
-    "_owe_the_rest": "spec.registration",
+    ("spec.state", "Draft"),
+    *(("spec.registration", name) for name in ("register", "retract", "_publish", "_clause_for")),
+    ("spec.registration", "_owe_the_rest"),
 }
-"""Functions and classes of the modules in `PURE` that edit the judge's draft."""
+"""What is left out of them because it edits the draft of the judge's state."""
 
 WORDING = ("describe", "_show", "__repr__", "__str__")
 """Functions that word a report."""
@@ -94,6 +91,11 @@ def modules(package: str) -> tuple[str, ...]:
 def mutants_of(package: str, module: str) -> tuple[Mutant, ...]:
     """All mutants of a module, in the order of its text."""
     source = (ROOT / package / f"{module}.py").read_text(encoding="utf-8")
+    return mutants_of_text(source, package, module)
+
+
+def mutants_of_text(source: str, package: str, module: str) -> tuple[Mutant, ...]:
+    """All mutants of a text that stands for a module."""
     seen, counts, found = {source}, Counter[tuple[str, str, str]](), list[Mutant]()
     for edit in _edits(source, f"{package}.{module}"):
         text = edit.apply(source)
@@ -232,8 +234,13 @@ class _Finder(cst.CSTVisitor):
             self.names.pop()
 
     def _judges(self, node: cst.CSTNode) -> bool:
-        named = isinstance(node, cst.FunctionDef | cst.ClassDef) and not self.names
-        return named and EDITING.get(node.name.value) == self.module
+        """Whether the node is one of those that edit the judge's draft."""
+        match node:
+            case (
+                cst.FunctionDef(name=cst.Name(value=name)) | cst.ClassDef(name=cst.Name(value=name))
+            ):
+                return not self.names and (self.module, name) in EDITING
+        return False
 
     def _add(self, node: cst.CSTNode, changed: cst.CSTNode, operator: str) -> None:
         if isinstance(node, cst.Call) and _only_strict(node, changed):
@@ -267,11 +274,7 @@ def _left_alone(node: cst.CSTNode, top: bool) -> bool:
     return False
 
 
-TYPE = (
-    m.Subscript()
-    | m.Call(func=m.Name("NewType"))
-    | m.BinaryOperation(operator=m.BitOr())
-)
+TYPE = m.Subscript() | m.Call(func=m.Name("NewType")) | m.BinaryOperation(operator=m.BitOr())
 """What a type alias is assigned."""
 
 

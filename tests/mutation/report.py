@@ -186,9 +186,9 @@ def as_markdown(found: Report, command: str) -> str:
 
 
 def _table(what: str, found: Report, of: Any) -> list[str]:
-    stages = list(dict.fromkeys(s for s in ORDER if any(
-        r.kill and r.kill.stage == s for r in found.results
-    )))
+    stages = list(
+        dict.fromkeys(s for s in ORDER if any(r.kill and r.kill.stage == s for r in found.results))
+    )
     lines = [f"| {what} | mutants | killed | score | " + " | ".join(stages) + " | survived |"]
     lines.append("|---|" + "---:|" * (len(stages) + 4))
     rows: dict[str, list[Result]] = {}

@@ -141,8 +141,9 @@ def catalogue(ids: frozenset[str]) -> str | None:
 def _catalogue(ids: frozenset[str] | None) -> Iterator[tuple[str, bool]]:
     from kvspec.mutants import drivers
     from kvspec.mutants.catalogue import MUTANTS
+    from kvspec.scenarios import SCENARIOS
 
-    here = {id: one for id, one in drivers.SCENARIOS.items() if id not in OTHER_PROCESS}
+    here = {id: one for id, one in SCENARIOS.items() if id not in OTHER_PROCESS}
     with patch.object(drivers, "SCENARIOS", here):
         for mutant in MUTANTS.values():
             if mutant.is_target and (ids is None or mutant.id in ids):

@@ -22,7 +22,7 @@ MEMORY = 4 * 2**30
 """Bytes of address space that a hunted process may use."""
 
 WAITING = 20
-"""How often the seconds of CPU that a process has may pass on the clock: the machine may be busy."""
+"""How often its seconds of CPU may pass on the clock before a process hangs: others run too."""
 
 MOST_SAID = 2**15
 """Characters that are passed on of what was seen: a pipe takes them at once."""
@@ -82,9 +82,7 @@ Look = Callable[[], str | None]
 """Runs checks; returns what they saw of the mutant, None where it looks sound."""
 
 
-def look(
-    mutant: Mutant | None, package: str, bare: bool, checks: Look, seconds: int
-) -> str | None:
+def look(mutant: Mutant | None, package: str, bare: bool, checks: Look, seconds: int) -> str | None:
     """Fork, put the mutant (None: nothing) in place and run checks: what they saw.
 
     An exception is seen, and so is a process that ends, needs more CPU than `seconds` or more
@@ -107,7 +105,7 @@ def look(
     _, status = os.waitpid(child, 0)
     if said:
         return said[1:] or None
-    if said is None or os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
+    if said is None or (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU):
         return "it hangs"
     return "the process ended"
 
@@ -142,4 +140,3 @@ def _live(
         os.write(pipe, f" {' '.join(seen.split())}"[:MOST_SAID].encode(errors="replace"))
     finally:
         os._exit(0)
-
