@@ -18,7 +18,7 @@ from typing import NoReturn
 
 from .hunt import Result, Unsound, all_of, hunt_all
 from .mutants import modules
-from .report import BadReasons, as_line, as_markdown, read_kills, read_reasons, report, verdict
+from .report import Unusable, as_line, as_markdown, read_reasons, read_results, report, verdict
 
 PACKAGES = ("optimized", "spec")
 
@@ -47,21 +47,23 @@ def main(arguments: list[str]) -> int:
     for name in asked.module:
         if len(packages) > 1 or name not in modules(packages[0]):
             parser.error(f"--module {name}: expected --package and a module of it that is mutated")
+    if asked.workers < 0:
+        parser.error(f"--workers must be at least 0, got {asked.workers}")
     results: list[Result] = []
     try:
         for option, path in (("--results", asked.results), ("--markdown", asked.markdown)):
             if path is not None:
                 require_writable(option, path)
         reasons = read_reasons()
-        known = read_kills(asked.results) if asked.results else {}
+        known = read_results(asked.results) if asked.results and asked.results.exists() else {}
         for package in packages:
             mutants = all_of(package, asked.module)
             left = [mutant for mutant in mutants if mutant.key not in known]
             log = _logger(asked.results, len(left))
             hunted = hunt_all(package, left, asked.workers or cores(), log)
             found = {result.mutant.key: result for result in hunted}
-            results += [found.get(m.key) or Result(m, known[m.key]) for m in mutants]
-    except (BadInput, BadReasons, Unsound) as error:
+            results += [found.get(m.key) or Result(m, known.get(m.key)) for m in mutants]
+    except (BadInput, Unusable, Unsound) as error:
         parser.error(str(error))
     told = report(results, reasons)
     if asked.markdown is not None:

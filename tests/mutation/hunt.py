@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 from .mutants import Mutant, modules, mutants_of
-from .stages import STAGES, Kill, Stage, hunt, seen_by_scenarios, with_catalogue
+from .stages import STAGES, Kill, hunt, seen_by_scenarios, with_catalogue
 from .world import look, preload
 
 
@@ -24,57 +24,67 @@ class Result:
     kill: Kill | None
 
 
+def all_of(package: str, only: Iterable[str] = ()) -> list[Mutant]:
+    """The mutants of a package, or of some modules of it."""
+    names = list(only) or modules(package)
+    return [mutant for name in names for mutant in mutants_of(package, name)]
+
+
 def hunt_all(
     package: str,
     mutants: Sequence[Mutant],
     workers: int,
     log: Callable[[Result], None] = lambda _: None,
+    *,
+    stages: Sequence[str] = (),
 ) -> list[Result]:
-    """Hunt mutants of one package; the results are in their order. Raises `Unsound`."""
-    if not mutants:
-        return []
+    """Hunt mutants of one package; the results are in their order. Raises `Unsound`.
+
+    `stages` names those that are run, all where none is named.
+    """
+    names = tuple(stages) or (*(stage.name for stage in STAGES[package]), "catalogue")
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, context, preload, (package,)) as pool:
-        seen = [*pool.map(_look_at_sound, [package] * 9, range(len(STAGES[package])))]
-        for stage, what in zip(STAGES[package], seen, strict=True):
-            if what is not None:
-                raise Unsound(f"{stage.name} of {package} sees, with nothing mutated: {what}")
-        ids = pool.submit(_catalogued).result() if package == "spec" else ""
-        results = []
-        for result in _each(pool, mutants, ids):
-            log(result)
-            results.append(result)
+    results: list[Result] = []
+    if not mutants:
         return results
+    with ProcessPoolExecutor(workers, context, preload, (package,)) as pool:
+        for name, seen in zip(names, pool.map(_sound, [package] * 9, names), strict=True):
+            if seen is not None:
+                raise Unsound(f"{name} of {package} sees, with nothing mutated: {seen}")
+        catalogued = package == "spec" and "catalogue" in names
+        ids = pool.submit(_catalogued).result() if catalogued else frozenset()
+        # A mutant carries the text of its module: send what finds it again.
+        places = {m.key: (m.package, m.module, at) for m, at in _numbered(mutants)}
+        where = [places[mutant.key] for mutant in mutants]
+        kills = pool.map(_hunt, where, [names] * len(where), [ids] * len(where))
+        for mutant, kill in zip(mutants, kills, strict=True):
+            results.append(Result(mutant, kill))
+            log(results[-1])
+    return results
 
 
-def _each(pool: ProcessPoolExecutor, mutants: Sequence[Mutant], ids: str) -> Iterator[Result]:
-    # A mutant carries the text of its module: send what finds it again.
-    where = [(m.package, m.module, mutants_of(m.package, m.module).index(m)) for m in mutants]
-    for mutant, kill in zip(mutants, pool.map(_hunt, where, [ids] * len(where)), strict=True):
-        yield Result(mutant, kill)
+def _numbered(mutants: Sequence[Mutant]) -> list[tuple[Mutant, int]]:
+    """Each mutant of the modules that these are of, with its place in its module."""
+    places = dict.fromkeys((mutant.package, mutant.module) for mutant in mutants)
+    return [(m, at) for place in places for at, m in enumerate(mutants_of(*place))]
 
 
-def _hunt(where: tuple[str, str, int], ids: str) -> Kill | None:
+def _hunt(where: tuple[str, str, int], names: tuple[str, ...], ids: frozenset[str]) -> Kill | None:
     package, module, at = where
-    stages: Sequence[Stage] = STAGES[package]
-    if package == "spec":
-        stages = with_catalogue(stages, frozenset(ids.split()))
-    return hunt(mutants_of(package, module)[at], stages)
+    stages = [stage for stage in STAGES[package] if stage.name in names]
+    return hunt(mutants_of(package, module)[at], with_catalogue(stages, ids))
 
 
-def _look_at_sound(package: str, at: int) -> str | None:
-    stage = STAGES[package][at]
-    return look(None, package, stage.bare, stage.run, stage.seconds)
+def _sound(package: str, name: str) -> str | None:
+    for stage in STAGES[package]:
+        if stage.name == name:
+            return look(None, package, stage.bare, stage.run, stage.seconds)
+    return None if name == "catalogue" else "no stage has this name"
 
 
-def _catalogued() -> str:
+def _catalogued() -> frozenset[str]:
+    """The mutants of the catalogue that the sound spec's scenarios see."""
     seen = look(None, "spec", False, seen_by_scenarios, 400)
-    if not seen or "not seen" in seen:
+    if seen is None or ":" in seen or "hangs" in seen:
         raise Unsound(f"the catalogue of the sound spec: {seen}")
-    return seen
-
-
-def all_of(package: str, only: Iterable[str] = ()) -> list[Mutant]:
-    """The mutants of a package, or of some modules of it."""
-    names = list(only) or modules(package)
-    return [mutant for name in names for mutant in mutants_of(package, name)]
+    return frozenset(seen.split())

@@ -6,16 +6,18 @@ is an error: the code moved, and the reason has to be found anew.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from .hunt import Result
-from .mutants import Mutant
+from .mutants import ROOT, Mutant
 from .stages import Kill
 
 EXPLAINED = Path(__file__).with_name("explained.toml")
@@ -29,8 +31,8 @@ admissible event leads there; it changes what only an assertion reads."""
 Key = tuple[str, str, str, int]
 
 
-class BadReasons(Exception):
-    """`explained.toml` cannot be used."""
+class Unusable(Exception):
+    """A file of reasons or results cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,25 +44,25 @@ class Reason:
 
 
 def read_reasons(path: Path = EXPLAINED) -> dict[Key, Reason]:
-    """The reasons by the keys of their mutants. Raises `BadReasons`."""
+    """The reasons by the keys of their mutants. Raises `Unusable`."""
     try:
         entries = tomllib.loads(path.read_text(encoding="utf-8")).get("survivor", [])
     except (OSError, tomllib.TOMLDecodeError) as error:
-        raise BadReasons(f"{path.name}: {error}") from None
+        raise Unusable(f"{path.name}: {error}") from None
     reasons: dict[Key, Reason] = {}
     for entry in entries:
         missing = {"where", "kind", "why", "changes"} - entry.keys()
         if missing:
-            raise BadReasons(f"{path.name}: an entry lacks {', '.join(sorted(missing))}: {entry}")
+            raise Unusable(f"{path.name}: an entry lacks {', '.join(sorted(missing))}: {entry}")
         if entry["kind"] not in KINDS:
-            raise BadReasons(
+            raise Unusable(
                 f"{path.name}: kind must be one of {', '.join(KINDS)}, got {entry['kind']!r}"
             )
         for change in entry["changes"]:
             before, after, *nth = change
             key = entry["where"], before, after, *(nth or [1])
             if key in reasons:
-                raise BadReasons(f"{path.name}: {key} is explained twice")
+                raise Unusable(f"{path.name}: {key} is explained twice")
             reasons[key] = Reason(entry["kind"], entry["why"])
     return reasons
 
@@ -131,25 +133,39 @@ def verdict(found: Report) -> str:
 # --- files ----------------------------------------------------------------------------------------
 
 
+@cache
+def fingerprint() -> str:
+    """All code that results depend on, in a few letters."""
+    digest = hashlib.sha256()
+    for folder in ("spec", "reference", "optimized", "kernels", "kvspec", "tests"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            digest.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
 def as_line(result: Result) -> str:
     """A result as a line of JSON."""
+    where, before, after, nth = result.mutant.key
+    data: dict[str, Any] = {"code": fingerprint(), "where": where, "line": result.mutant.line}
+    data |= {"operator": result.mutant.operator, "before": before, "after": after, "nth": nth}
     kill = result.kill and {"stage": result.kill.stage, "seen": result.kill.seen[:200]}
-    mutant = result.mutant
-    where, before, after, nth = mutant.key
-    data: dict[str, Any] = {"where": where, "line": mutant.line, "operator": mutant.operator}
-    data |= {"before": before, "after": after, "nth": nth, "kill": kill}
-    return json.dumps(data, ensure_ascii=False) + "\n"
+    return json.dumps(data | {"kill": kill}, ensure_ascii=False) + "\n"
 
 
-def read_kills(path: Path) -> dict[Key, Kill]:
-    """The mutants that a file of results says were killed; nothing where there is no such file."""
-    kills: dict[Key, Kill] = {}
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-        data = json.loads(line)
-        if data["kill"]:
+def read_results(path: Path) -> dict[Key, Kill | None]:
+    """What a file says became of mutants of the code as it is now. Raises `Unusable`."""
+    results: dict[Key, Kill | None] = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            data = json.loads(line)
             key = data["where"], data["before"], data["after"], data["nth"]
-            kills[key] = Kill(**data["kill"])
-    return kills
+            kill, code = data["kill"] and Kill(**data["kill"]), data["code"]
+        except (ValueError, KeyError, TypeError):
+            raise Unusable(f"{path} line {number}: no result of a mutant; remove it") from None
+        if code != fingerprint():
+            raise Unusable(f"{path} line {number}: of other code than this; remove the file")
+        results[key] = kill
+    return results
 
 
 def as_markdown(found: Report, command: str) -> str:
@@ -177,11 +193,9 @@ def as_markdown(found: Report, command: str) -> str:
     ]
     for mutant in found.survivors:
         reason = found.reasons.get(mutant.key, Reason("-", "**not explained**"))
-        before, after = _narrow(mutant.before, mutant.after)
         where = f"{mutant.package}/{mutant.module}.py `{mutant.where}`"
-        lines.append(
-            f"| {where} | {_code(before)} | {_code(after)} | {reason.kind} | {reason.why} |"
-        )
+        cells = where, _code(mutant.before), _code(mutant.after), reason.kind, reason.why
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -205,10 +219,6 @@ def _table(what: str, found: Report, of: Any) -> list[str]:
 
 
 ORDER = ("import", "scenarios", "structures", "rules", "walks", "machine", "catalogue")
-
-
-def _narrow(before: str, after: str) -> tuple[str, str]:
-    return before, after
 
 
 def _code(text: str) -> str:

@@ -212,7 +212,7 @@ STAGES: dict[str, Sequence[Stage]] = {
 
 def with_catalogue(stages: Sequence[Stage], ids: frozenset[str]) -> Sequence[Stage]:
     """These stages, and after them the mutants of the catalogue that scenarios see."""
-    return [*stages, Stage("catalogue", partial(catalogue, ids), 200)]
+    return [*stages, Stage("catalogue", partial(catalogue, ids), 200)] if ids else stages
 
 
 @dataclass(frozen=True, slots=True)
