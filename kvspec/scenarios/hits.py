@@ -99,6 +99,10 @@ def s21(play: Play) -> None:
         case = f"eagle {eagle}, {tokens} tokens cached"
         play.expect(f"length, {case}", hit.num_tokens, length)
         play.expect(f"slots, {case}", len(hit.blocks[0]), slots)
+    play.start(cache(full(4, eagle=True)))
+    play.prefill("a", prompt)
+    play.submit("b", (*prompt, 1))
+    play.expect("length without states", play.lookup("b").num_tokens, 8)
 
 
 def s22(play: Play) -> None:

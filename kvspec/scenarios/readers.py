@@ -143,13 +143,14 @@ def c9_taken(play: Play) -> None:
 
 
 def c2_chunks(play: Play) -> None:
-    """With eagle chunks stop a block earlier, and at blocks up to which a prefix is shared."""
+    """Earlier with eagle, at the end of a shared prefix; not a token before the end of all."""
     play.start(cache(full(2), mamba(4)))
     for asked, length in (
         (ev.Chunk(0, 10, 10, 10, 4, 2, 100), 8),
         (ev.Chunk(0, 10, 10, 10, 4, 2, 100, eagle=True), 4),
         (ev.Chunk(0, 20, 20, 20, 4, 2, 100, boundary=7), 4),
         (ev.Chunk(0, 20, 20, 20, 4, 2, 100, boundary=3), 20),
+        (ev.Chunk(4, 7, 10, 12, 4, 2, 100), 7),
     ):
         play.expect(f"chunk of {asked}", play.send(asked).num_tokens, length)
 
