@@ -42,13 +42,12 @@ class FirstPlan:
     def add_full(self, size: int, hit: tuple[int, ...]) -> None:
         """The hit, a private copy of its last block when the hit ends inside, and all the rest."""
         table, source = list(hit), 0
-        if self.hit.num_tokens % size and table:
+        if self.hit.num_tokens % size:
             source = table.pop()
         kept, needed = len(table), -(-self.reserve // size)
         fresh = list(range(kept, needed))
         table.extend([0] * len(fresh))
-        external = -(-self.start // size) - kept if self.external else 0
-        self._add(table, fresh, source, external, 0)
+        self._add(table, fresh, source, -(-self.start // size) - kept, 0)
 
     def add_recurrent(self, size: int, hit: tuple[int, ...], state: int) -> None:
         """Only the states that the chunk starts from and ends with have blocks."""
@@ -56,27 +55,26 @@ class FirstPlan:
         fresh: list[int] = []
         if table and state != local:
             table[-1] = 0
-        elif table and local % size and table[-1]:
+        elif local % size:
             source, table[-1] = table[-1], 0
             fresh.append(len(table) - 1)
         table.extend([0] * (-(-self.end // size) - len(table)))
         if self.external:
-            slot = (self.start - 1) // size
-            table[slot] = 0
-            fresh.append(slot)
+            fresh.append((self.start - 1) // size)
         last = (self.end - 1) // size
-        if self.end > self.start and not table[last] and last not in fresh:
+        if last not in fresh:
             fresh.append(last)
-        self._add(table, fresh, source, 1 if self.external else 0, max(len(hit) - 1, 0))
+        unzeroed = 1 if source or self.external else 0
+        self._add(table, fresh, source, unzeroed, max(len(hit) - 1, 0))
 
     def _add(
-        self, table: list[int], fresh: list[int], source: int, external: int, low: int
+        self, table: list[int], fresh: list[int], source: int, unzeroed: int, low: int
     ) -> None:
         assert not source or fresh
         self.tables.append(table)
         self.fresh.append(fresh)
         self.sources.append(source)
-        self.unzeroed.append(1 if source else external)
+        self.unzeroed.append(unzeroed)
         self.low.append(low)
 
 
@@ -105,13 +103,9 @@ class Granter:
         """Take blocks for a group; all but the first `unzeroed` are zeroed where it asks for it."""
         blocks = self.pool.take_many(count)
         self.offers.forget(blocks)
-        lists = self.lists
-        if lists.to_zero:
-            for block in blocks:
-                lists.unzero(block)
         if self.layout.zeroed[g]:
             for block in blocks[unzeroed:]:
-                lists.zero(block)
+                self.lists.zero(block)
         return blocks
 
     # --- a request's first grant ----------------------------------------------------------------

@@ -15,7 +15,7 @@ class StepLists:
     Pass:   `begin`, `end`
     Chunks: `record`, `cancel`, `lowest_write`
     Copies: `queue_copy`, `drain_copies`
-    Zeroes: `zero`, `unzero`, `drain_zeroing`
+    Zeroes: `zero`, `unzero_many`, `drain_zeroing`
     Prove:  `check`
     """
 
@@ -94,10 +94,6 @@ class StepLists:
     def zero(self, block: int) -> None:
         """A block has to be zeroed in this step. O(1)."""
         self.to_zero[block] = None
-
-    def unzero(self, block: int) -> None:
-        """A block got another owner: what was owed to the last one is not any more. O(1)."""
-        self.to_zero.pop(block, None)
 
     def unzero_many(self, blocks: list[int], refs: list[int]) -> None:
         """Blocks leave their only holder: the next step does not zero them. O(len(blocks))."""

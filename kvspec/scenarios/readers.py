@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kvspec.spec import events as ev
-from kvspec.spec.types import Connector, RequestId
+from kvspec.spec.types import Config, Connector, RequestId, Step, Token
 
 from .copies import owner_goes_on
 from .play import P6, Play, Scenario, cache, full, mamba
@@ -27,6 +29,82 @@ def a3_stale(play: Play) -> None:
     play.send(ev.Process())
     play.expect("new blocks", len(play.allocate("a", 5).new_blocks[0]), 3)
     play.step()
+
+
+def _between(play: Play, config: Config, first: Callable[[], None], event: ev.Event) -> None:
+    """A hit of 4 tokens, then an event, then a grant: it takes new blocks for all 5 tokens."""
+    play.start(config)
+    play.prefill("p", (0, 0, 1, 1))
+    play.submit("a", (0, 0, 1, 1, 2))
+    first()
+    play.expect("hit", play.lookup("a").num_tokens, 4)
+    play.send(event)
+    if play.state.open is None:
+        play.send(ev.BeginStep())
+    new = play.allocate("a", 5).new_blocks
+    play.expect(f"new blocks after {ev.EVENT_NAMES[type(event)]}", len(new[0]), 3)
+
+
+def a3_between(play: Play) -> None:
+    """A lookup counts for the grant directly behind it, whatever other event comes between."""
+    p, q, config = RequestId("p"), RequestId("q"), cache(full(2), max_in_flight=3)
+
+    def nothing() -> None:
+        play.begin()
+
+    def in_flight(executed: bool) -> None:
+        play.submit("q", (9,))
+        play.begin()
+        play.allocate("q", 1)
+        play.dispatch()
+        if executed:
+            play.send(ev.Execute())
+        play.begin()
+
+    def granted() -> None:
+        play.submit("q", (9,))
+        play.begin()
+        play.allocate("q", 1)
+
+    def detached() -> None:
+        play.send(ev.Detach(p))
+        play.begin()
+
+    _between(play, config, lambda: None, ev.BeginStep())
+    for event in (
+        ev.Submit(q, (Token(9),)), ev.Append(p, (Token(9),)), ev.TakeOffloads(), ev.Reset(),
+        ev.ReleaseRetained(Step(0)), ev.Finish(p), ev.Abort(p), ev.Preempt(p), ev.Detach(p),
+        ev.Evict(()), ev.Chunk(0, 1, 1, 1, 1, 1, 1),
+    ):  # fmt: skip
+        _between(play, config, nothing, event)
+    _between(play, config, granted, ev.Withdraw(q))
+    _between(play, config, detached, ev.FreeDetached(p))
+    _between(play, config, lambda: in_flight(False), ev.Execute())
+    _between(play, config, lambda: in_flight(True), ev.Process())
+
+
+def a3_connector(play: Play) -> None:
+    """Nor does what a connector says come between."""
+    config = cache(full(2), mamba(4), connector=Connector.UNIFORM)
+    q, r = RequestId("q"), RequestId("r")
+
+    def loading() -> None:
+        play.submit("q", (9, 9, 9))
+        play.begin()
+        play.allocate("q", 0, 2)
+
+    def handed_off() -> None:
+        play.prefill("r", P6)
+        play.append("r", 9)
+        play.begin()
+        play.allocate("r", 1)
+        play.step()
+        play.begin()
+
+    for ok in (True, False):
+        _between(play, config, loading, ev.LoadExternal(q, ok))
+    for event in (ev.OffloadRead(r), ev.OffloadDone(r)):
+        _between(play, config, handed_off, event)
 
 
 def b1_fence(play: Play) -> None:
@@ -239,6 +317,8 @@ SCENARIOS = [
     Scenario("C5.tails", "several partial entries", c5_tails),
     Scenario("C9.capacity", "sources count", c9_capacity),
     Scenario("C9.preempted", "a pin of a preempted request", c9_preempted),
+    Scenario("A3.between", "a lookup and another event directly before", a3_between),
+    Scenario("A3.connector", "a lookup and a connector's word directly before", a3_connector),
     Scenario("A3.stale", "a lookup that is not directly before", a3_stale),
     Scenario("B1.fence", "detached and withdrawn blocks wait for a step in flight", b1_fence),
     Scenario("B4.state", "a reader after a withdrawn chunk", b4_state),
