@@ -74,11 +74,10 @@ class Manager:
         self.fences: Fences
         self.offers: Offers
         self.granter: Granter
-        self.requests: dict[RequestId, Request] = {}
-        self.detached: dict[RequestId, Detached] = {}
-        self.arrived: int = 0
-        self.asked: RequestId | None = None
-        self.found: Found | None = None
+        self.requests: dict[RequestId, Request]
+        self.detached: dict[RequestId, Detached]
+        self.asked: RequestId | None
+        self.found: Found | None
 
     def configure(self, config: Config) -> ev.Capabilities:
         """Start with an empty cache. O(num_blocks)."""
@@ -89,7 +88,6 @@ class Manager:
         self.offers = Offers(self.pool, self.layout.connected)
         self.granter = Granter(self.layout, self.pool, self.lists, self.fences, self.offers)
         self.requests, self.detached = {}, {}
-        self.arrived = 0
         self.asked = self.found = None
         return ev.Capabilities("optimized", shows=ev.SHOWABLE)
 
@@ -108,8 +106,7 @@ class Manager:
         unit = self.layout.hash_unit
         chain = DigestChain(Identity(salt, adapter, media), tokens, unit)
         tail = len(tokens) // unit * unit if self.layout.fine else 0
-        self.arrived += 1
-        self.requests[request] = Request(request, self.arrived, chain, tail)
+        self.requests[request] = Request(request, chain, tail)
         return ev.Done()
 
     def append(self, request: RequestId, tokens: tuple[Token, ...]) -> ev.Done:
@@ -188,7 +185,7 @@ class Manager:
     def take_zeroing(self) -> ev.Zeroing:
         """Blocks to zero in this step; those that were given up again are left out. O(blocks)."""
         self.asked = None
-        return ev.Zeroing(cast(Table, self.lists.drain_zeroing(self.pool.refs)))
+        return ev.Zeroing(cast(Table, self.lists.drain_zeroing()))
 
     def take_copies(self) -> ev.Copies:
         """The queued copies; their endpoints keep a reference until released. O(copies)."""

@@ -26,7 +26,7 @@ class Offers:
         self.pool = pool
         self.connected: bool = connected
         self.of_block: dict[int, Request] = {}
-        self.offering: dict[int, Request] = {}
+        self.offering: dict[RequestId, Request] = {}
 
     def add(self, r: Request, g: int, block: int, boundary: int) -> None:
         """A block durably holds a state at a boundary; nothing without a connector. O(1)."""
@@ -34,7 +34,7 @@ class Offers:
             assert block not in self.of_block
             r.offers.append((g, block, boundary))
             self.of_block[block] = r
-            self.offering[r.serial] = r
+            self.offering[r.name] = r
 
     def forget(self, blocks: list[int]) -> None:
         """Blocks got another owner: nobody hands them off any more. O(len(blocks))."""
@@ -44,21 +44,20 @@ class Offers:
                 if owner is not None:
                     owner.offers = [offer for offer in owner.offers if offer[1] != block]
                     if not owner.offers:
-                        del self.offering[owner.serial]
+                        del self.offering[owner.name]
 
     def kill(self, r: Request) -> None:
         """A request's offers die with it. O(its offers)."""
         for _, block, _ in r.offers:
             del self.of_block[block]
         if r.offers:
-            del self.offering[r.serial]
+            del self.offering[r.name]
             r.offers = []
 
     def drain(self) -> dict[RequestId, tuple[tuple[GroupId, int, int], ...]]:
-        """Hand everything over, in order of arrival; each block is pinned. O(offers)."""
+        """Hand everything over; each block is pinned. O(offers)."""
         drained: dict[RequestId, tuple[tuple[GroupId, int, int], ...]] = {}
-        for serial in sorted(self.offering):
-            r = self.offering[serial]
+        for r in [*self.offering.values()]:
             drained[r.name] = r.offered()
             blocks = [block for _, block, _ in r.offers]
             self.pool.hold_many(blocks)
@@ -73,6 +72,6 @@ class Offers:
         offers = {block: r for r in requests for _, block, _ in r.offers}
         # Both maps say what the requests say. O(requests)
         assert self.of_block == offers, f"{fields} {offers=}"
-        assert self.offering == {r.serial: r for r in offers.values()}, fields
+        assert self.offering == {r.name: r for r in offers.values()}, fields
         # Without a connector there is nobody to offer anything to. O(1)
         assert self.connected or not offers, fields

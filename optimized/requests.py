@@ -13,18 +13,16 @@ Offer = tuple[int, int, int]
 
 FIELDS: Final = (
     "_frozen", "_stale", "_whole", "chain", "chunk_end", "chunk_start", "computed", "last_step",
-    "loading", "local", "low", "name", "offers", "pins", "registered", "serial", "tables",
-    "tail",
+    "loading", "local", "low", "name", "offers", "pins", "registered", "tables", "tail",
 )  # fmt: skip
 
 
 class Request:
     """What is known of a request, and its block tables.
 
-    `serial` orders requests by arrival. `tail` is the prompt's last hash boundary, where a partial
-    entry may stand; 0 outside fine mode. `local` is the hit of the first grant, `registered` how
-    many tokens were looked at for keying, [`chunk_start`, `chunk_end`) the chunk that the open pass
-    granted. `tables` is empty while the request waits. Before slot `low[g]`, a recurrent group's
+    `tail` is the prompt's last hash boundary, where a partial entry may stand; 0 outside fine mode.
+    `local` is the hit of the first grant, `registered` how many tokens were looked at for keying,
+    [`chunk_start`, `chunk_end`) the chunk that the open pass granted. `tables` is empty while the request waits. Before slot `low[g]`, a recurrent group's
     table is null: states given back are never looked at again.
 
     Table: `start`, `extend`, `cut`, `clear_slots`, `table`, `blocks`, `tails_first`
@@ -34,10 +32,9 @@ class Request:
 
     __slots__ = FIELDS
 
-    def __init__(self, name: RequestId, serial: int, chain: DigestChain, tail: int) -> None:
+    def __init__(self, name: RequestId, chain: DigestChain, tail: int) -> None:
         """A request that waits. O(1)."""
         self.name = name
-        self.serial: int = serial
         self.chain = chain
         self.tail: int = tail
         self.last_step: int = 0

@@ -102,9 +102,9 @@ class StepLists:
                 if refs[block] == 1:
                     self.to_zero.pop(block, None)
 
-    def drain_zeroing(self, refs: list[int]) -> tuple[int, ...]:
-        """The blocks to zero that are still held. O(blocks)."""
-        blocks = tuple([block for block in self.to_zero if refs[block]])
+    def drain_zeroing(self) -> tuple[int, ...]:
+        """The blocks to zero. O(blocks)."""
+        blocks = tuple(self.to_zero)
         self.to_zero.clear()
         return blocks
 

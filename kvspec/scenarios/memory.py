@@ -83,9 +83,71 @@ def b1_other_blocks(play: Play) -> None:
     play.compute("b")
 
 
+def h1_left(play: Play) -> None:
+    """Blocks that left their only owner before the step's lists are drained are not zeroed."""
+    play.start(cache(full(2, zeroed=True), mamba(2, zeroed=True)))
+    play.submit("a", P6)
+    play.begin()
+    play.expect("granted", play.allocate("a", 6).granted, True)
+    play.send(ev.Withdraw(A))
+    play.expect("zeroed after a withdrawal", play.send(ev.TakeZeroing()).blocks, ())
+    play.step()
+
+
+def h2_left(play: Play) -> None:
+    """Nor are those of a request that leaves after its load failed, nor its lost states."""
+    for event in (ev.Finish(A), ev.Preempt(A), ev.Detach(A)):
+        play.start(cache(full(2, zeroed=True), connector=Connector.UNIFORM))
+        play.submit("a", P6)
+        play.begin()
+        play.allocate("a", 0, 4)
+        play.step()
+        play.begin()
+        play.send(ev.LoadExternal(A, False))
+        play.send(event)
+        what = f"zeroed after {ev.EVENT_NAMES[type(event)]}"
+        play.expect(what, play.send(ev.TakeZeroing()).blocks, ())
+        play.step()
+    play.start(cache(full(2), mamba(2, zeroed=True), connector=Connector.UNIFORM))
+    play.submit("a", P6)
+    play.begin()
+    play.allocate("a", 2, 4)
+    play.send(ev.LoadExternal(A, False))
+    play.expect("zeroed after states were lost", play.send(ev.TakeZeroing()).blocks, ())
+    play.step()
+
+
+def h2_part(play: Play) -> None:
+    """Behind a hit, only blocks that neither a copy nor a load fills are zeroed."""
+    for tokens, new, external, size in ((4, 3, 3, 2), (4, 2, 4, 2), (6, 5, 0, 4)):
+        for groups in (
+            (full(size, zeroed=True), mamba(4)),
+            (full(size), mamba(4, zeroed=True)),
+        ):
+            play.start(cache(*groups, connector=Connector.UNIFORM))
+            prompt = tuple(range(12))
+            play.prefill("p", prompt[:tokens])
+            play.submit("a", prompt)
+            play.begin()
+            play.expect("hit", play.lookup("a").num_tokens, tokens)
+            grant = play.allocate("a", new, external)
+            if external:
+                play.send(ev.LoadExternal(A, True))
+            g = 0 if groups[0].zeroed else 1
+            end, filled = tokens + external + new, tokens + external
+            slots = range(-(-filled // groups[g].block_size), -(-end // groups[g].block_size))
+            due = [grant.table[g][slot] for slot in slots]
+            what = f"zeroed behind {filled} of {end} tokens in group {g}"
+            play.expect(what, sorted(play.send(ev.TakeZeroing()).blocks), sorted(filter(None, due)))
+            play.step()
+
+
 SCENARIOS = [
     Scenario("B1.load", "a load waits for steps in flight", b1_load),
     Scenario("B1.apart", "a load beside a step in flight", b1_other_blocks),
     Scenario("H1", "recycled blocks are zeroed", h1),
+    Scenario("H1.left", "blocks that left their owner", h1_left),
     Scenario("H2", "zeroing and loads", h2),
+    Scenario("H2.left", "blocks of a load that failed", h2_left),
+    Scenario("H2.part", "zeroing behind a hit", h2_part),
 ]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 import random
 from collections import deque
+from dataclasses import MISSING, fields
 
 import pytest
 
@@ -317,7 +319,7 @@ def test_what_waits_for_different_steps_is_freed_step_by_step() -> None:
 
 
 def a_request() -> Request:
-    r = Request(RequestId("a"), 1, DigestChain(Identity(), tokens(9), 2), 8)
+    r = Request(RequestId("a"), DigestChain(Identity(), tokens(9), 2), 8)
     r.start([[1, 2, 3], [0, 4, 0, 5]], [0, 1])
     return r
 
@@ -366,7 +368,7 @@ def test_request_check_dumps_every_field_when_one_is_wrong(wrong: str) -> None:
         r.chunk_start = 3
     else:
         r.tables.append([])
-    with pytest.raises(AssertionError, match=r"request: .*computed=.*serial=.*tables="):
+    with pytest.raises(AssertionError, match=r"request: .*computed=.*registered=.*tables="):
         r.check([False, True])
 
 
@@ -433,6 +435,20 @@ def a_manager() -> Manager:
     manager.submit(RequestId("a"), tokens(3))
     manager.begin_step()
     return manager
+
+
+@pytest.mark.parametrize("kind", [kind for kind in ev.ANSWERS if kind is not Config])
+def test_what_an_event_need_not_say_is_what_its_method_takes_it_for(kind: type) -> None:
+    method = inspect.signature(getattr(Manager, ev.EVENT_NAMES[kind]))
+    taken = {p.name: p.default for p in method.parameters.values() if p.name != "self"}
+    said = {field.name: field.default for field in fields(kind)}
+    nothing = {MISSING: inspect.Parameter.empty}
+    assert taken == {name: nothing.get(value, value) for name, value in said.items()}
+
+
+def test_it_shows_all_its_books_under_its_name() -> None:
+    config = Config(9, 2, (Group(GroupKind.FULL, 2),), 16)
+    assert Manager().configure(config) == ev.Capabilities("optimized", shows=ev.SHOWABLE)
 
 
 def test_an_id_out_of_range_is_refused_before_any_key_is_dropped() -> None:

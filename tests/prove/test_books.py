@@ -24,8 +24,6 @@ UNREAD = {
     "config", "layout", "hash_unit", "identity", "plain", "connected", "deferral", "granter",
     # Parts that are read through their own attributes.
     "pool", "free", "index", "lists", "fences", "offers", "chain", "name",
-    # In the order in which requests are numbered, which no answer depends on.
-    "serial", "arrived",
     # `Request.table()` is read instead: it answers from these.
     "_frozen", "_stale", "_whole",
     # Said by the lookup itself; a grant and a cut do not read them.

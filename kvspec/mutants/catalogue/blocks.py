@@ -480,12 +480,6 @@ MUTANTS = [
         "a block that left its owner and is loaded into is zeroed for the former owner",
         (
             Edit(
-                G,
-                "        if lists.to_zero:\n            for block in blocks:\n"
-                "                lists.unzero(block)\n",
-                "",
-            ),
-            Edit(
                 S,
                 "        if self.to_zero:\n            for block in blocks:\n"
                 "                if refs[block] == 1:\n"

@@ -6,8 +6,9 @@ from kvspec.mutants.load import Edit
 from kvspec.mutants.model import Mutant
 
 G, M, S = "grants", "manager", "step_lists"
-FULL_SOURCE = "if self.hit.num_tokens % size and table:"
-STATE_SOURCE = "elif table and local % size and table[-1]:"
+FULL_SOURCE = "if self.hit.num_tokens % size:"
+STATE_SOURCE = "elif local % size:"
+STATE_TAKEN = "if last not in fresh:"
 MOVES = "        if self.pool.index.length_of[table[slot]]:\n            moves.append(g)\n"
 UNPUBLISHED = "        index.unpublish_many([own])\n"
 PUBLISHED = "        index.publish(moved, g, digest, length)\n"
@@ -30,7 +31,10 @@ MUTANTS = [
         "cow-state-shared",
         "COW.HITTER",
         "a partial hit of a state is written in place",
-        (Edit(G, STATE_SOURCE, "elif False:"),),
+        (
+            Edit(G, STATE_SOURCE, "elif False:"),
+            Edit(G, STATE_TAKEN, "if last not in fresh and not table[last]:"),
+        ),
         ("C8",),
     ),
     Mutant(

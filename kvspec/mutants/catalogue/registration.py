@@ -451,7 +451,7 @@ MUTANTS = [
                 "    def wait(self) -> None:\n"
                 '        self.last = self.table() if getattr(self, "tables", None) else ()\n',
             ),
-            Edit("requests", '    "tail",\n', '    "tail", "last",\n'),
+            Edit("requests", ' "tail",\n', ' "tail", "last",\n'),
             Edit(
                 M,
                 "tables={name: r.table() for name, r in requests.items() if r.tables},",
