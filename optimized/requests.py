@@ -22,8 +22,9 @@ class Request:
 
     `tail` is the prompt's last hash boundary, where a partial entry may stand; 0 outside fine mode.
     `local` is the hit of the first grant, `registered` how many tokens were looked at for keying,
-    [`chunk_start`, `chunk_end`) the chunk that the open pass granted. `tables` is empty while the request waits. Before slot `low[g]`, a recurrent group's
-    table is null: states given back are never looked at again.
+    [`chunk_start`, `chunk_end`) the chunk that the open pass granted. `tables` is empty while the
+    request waits. Before slot `low[g]`, a recurrent group's table is null: states given back are
+    never looked at again.
 
     Table: `start`, `extend`, `cut`, `clear_slots`, `table`, `blocks`, `tails_first`
     Life:  `wait`

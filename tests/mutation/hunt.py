@@ -8,7 +8,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 from .mutants import Mutant, modules, mutants_of
-from .stages import STAGES, Kill, hunt, seen_by_scenarios, with_catalogue
+from .stages import STAGES, Kill, hunt
 from .world import look, preload
 
 
@@ -42,7 +42,7 @@ def hunt_all(
 
     `stages` names those that are run, all where none is named.
     """
-    names = tuple(stages) or (*(stage.name for stage in STAGES[package]), "catalogue")
+    names = tuple(stages) or tuple(stage.name for stage in STAGES[package])
     context = multiprocessing.get_context("spawn")
     results: list[Result] = []
     if not mutants:
@@ -51,12 +51,10 @@ def hunt_all(
         for name, seen in zip(names, pool.map(_sound, [package] * 9, names), strict=True):
             if seen is not None:
                 raise Unsound(f"{name} of {package} sees, with nothing mutated: {seen}")
-        catalogued = package == "spec" and "catalogue" in names
-        ids = pool.submit(_catalogued).result() if catalogued else frozenset()
         # A mutant carries the text of its module: send what finds it again.
         places = {m.key: (m.package, m.module, at) for m, at in _numbered(mutants)}
         where = [places[mutant.key] for mutant in mutants]
-        kills = pool.map(_hunt, where, [names] * len(where), [ids] * len(where))
+        kills = pool.map(_hunt, where, [names] * len(where))
         for mutant, kill in zip(mutants, kills, strict=True):
             results.append(Result(mutant, kill))
             log(results[-1])
@@ -69,22 +67,14 @@ def _numbered(mutants: Sequence[Mutant]) -> list[tuple[Mutant, int]]:
     return [(m, at) for place in places for at, m in enumerate(mutants_of(*place))]
 
 
-def _hunt(where: tuple[str, str, int], names: tuple[str, ...], ids: frozenset[str]) -> Kill | None:
+def _hunt(where: tuple[str, str, int], names: tuple[str, ...]) -> Kill | None:
     package, module, at = where
     stages = [stage for stage in STAGES[package] if stage.name in names]
-    return hunt(mutants_of(package, module)[at], with_catalogue(stages, ids))
+    return hunt(mutants_of(package, module)[at], stages)
 
 
 def _sound(package: str, name: str) -> str | None:
     for stage in STAGES[package]:
         if stage.name == name:
             return look(None, package, stage.bare, stage.run, stage.seconds)
-    return None if name == "catalogue" else "no stage has this name"
-
-
-def _catalogued() -> frozenset[str]:
-    """The mutants of the catalogue that the sound spec's scenarios see."""
-    seen = look(None, "spec", False, seen_by_scenarios, 400)
-    if seen is None or ":" in seen or "hangs" in seen:
-        raise Unsound(f"the catalogue of the sound spec: {seen}")
-    return frozenset(seen.split())
+    return "no stage has this name"

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,9 @@ EXPLAINED = Path(__file__).with_name("explained.toml")
 LEAST = 0.90
 """The part of all mutants that must be killed."""
 
-KINDS = ("equal", "speed", "unreachable", "asserted")
+KINDS = ("equal", "speed", "unreachable", "unread")
 """Why a survivor is no fault: the function gives the same values; it only costs more or less; no
-admissible event leads there; it changes what only an assertion reads."""
+admissible event leads there; nothing reads the value."""
 
 Key = tuple[str, str, str, int]
 
@@ -58,9 +59,9 @@ def read_reasons(path: Path = EXPLAINED) -> dict[Key, Reason]:
             raise Unusable(
                 f"{path.name}: kind must be one of {', '.join(KINDS)}, got {entry['kind']!r}"
             )
-        for change in entry["changes"]:
-            before, after, *nth = change
-            key = entry["where"], before, after, *(nth or [1])
+        places = [entry["where"]] if isinstance(entry["where"], str) else entry["where"]
+        for where, (before, after, *nth) in product(places, entry["changes"]):
+            key = where, before, after, *(nth or [1])
             if key in reasons:
                 raise Unusable(f"{path.name}: {key} is explained twice")
             reasons[key] = Reason(entry["kind"], entry["why"])
@@ -186,7 +187,7 @@ def as_markdown(found: Report, command: str) -> str:
         "## Survivors",
         "",
         "*equal*: the function gives the same values. *speed*: it only costs more or less. "
-        "*unreachable*: no admissible event leads there. *asserted*: only an assertion reads it.",
+        "*unreachable*: no admissible event leads there. *unread*: nothing reads the value.",
         "",
         "| where | before | after | kind | why |",
         "|---|---|---|---|---|",
@@ -218,7 +219,7 @@ def _table(what: str, found: Report, of: Any) -> list[str]:
     return lines
 
 
-ORDER = ("import", "scenarios", "structures", "rules", "walks", "machine", "catalogue")
+ORDER = ("import", "scenarios", "structures", "rules", "walks", "machine")
 
 
 def _code(text: str) -> str:

@@ -9,7 +9,6 @@ A mutant is killed when one of them sees it:
   tests of what the spec's types refuse.
 - `walks`: the walks of `tests/optimized`, where both managers answer alike and the judge agrees.
 - `machine`: the state machine of `kvspec check`, and its replay, in the exact profile.
-- `catalogue`: only for mutants of the spec: the mutants made by hand are still seen by scenarios.
 
 `optimized/` is loaded without its assertions for all but `structures` and `walks`, so that what the
 drivers of `kvspec check` see of a fault is what its answers show.
@@ -18,11 +17,9 @@ drivers of `kvspec check` see of a fault is what its answers show.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
-from unittest.mock import patch
 
 from .mutants import ROOT, Mutant
 from .world import look
@@ -128,29 +125,6 @@ def machine() -> str | None:
     return None
 
 
-def seen_by_scenarios() -> str:
-    """The mutants of the catalogue that scenarios see, by their ids."""
-    return " ".join(id for id, seen in _catalogue(None) if seen)
-
-
-def catalogue(ids: frozenset[str]) -> str | None:
-    """These mutants of the catalogue are seen by scenarios."""
-    return next((f"{id} is not seen" for id, seen in _catalogue(ids) if not seen), None)
-
-
-def _catalogue(ids: frozenset[str] | None) -> Iterator[tuple[str, bool]]:
-    from kvspec.mutants import drivers
-    from kvspec.mutants.catalogue import MUTANTS
-    from kvspec.scenarios import SCENARIOS
-
-    here = {id: one for id, one in SCENARIOS.items() if id not in OTHER_PROCESS}
-    with patch.object(drivers, "SCENARIOS", here):
-        for mutant in MUTANTS.values():
-            if mutant.is_target and (ids is None or mutant.id in ids):
-                with drivers.at_work(mutant) as counter:
-                    yield mutant.id, drivers.by_scenarios(mutant, counter, 0) is not None
-
-
 def _tests(*paths: str) -> Callable[[], str | None]:
     """Tests, until one fails."""
 
@@ -208,11 +182,6 @@ STAGES: dict[str, Sequence[Stage]] = {
     ),
 }
 """By package, cheapest first."""
-
-
-def with_catalogue(stages: Sequence[Stage], ids: frozenset[str]) -> Sequence[Stage]:
-    """These stages, and after them the mutants of the catalogue that scenarios see."""
-    return [*stages, Stage("catalogue", partial(catalogue, ids), 200)] if ids else stages
 
 
 @dataclass(frozen=True, slots=True)
