@@ -8,12 +8,18 @@ from hypothesis import strategies as st
 
 from kvspec.spec.lookup import (
     connector_hit,
+    full_bound,
     full_reach,
+    full_run,
     hit_limit,
     joint_hit,
+    longest_reach,
     own_reach,
+    partial_tail,
     recurrent_reach,
+    recurrent_reaches,
     serving_lengths,
+    shared_prefix_boundary,
     truncated_slots,
 )
 from kvspec.spec.types import Config, Group, GroupId, GroupKind
@@ -120,3 +126,90 @@ def test_truncation() -> None:
     assert truncated_slots(config, GroupId(0), 3, 5) is None
     assert truncated_slots(config, GroupId(1), 0, 8) == 0
     assert truncated_slots(config, GroupId(1), 2, 6) is None
+
+
+# --- worked values --------------------------------------------------------------------------------
+
+ATTENTION, LARGER, STATES = GroupId(0), GroupId(1), GroupId(2)
+HYBRID = Config(
+    99,
+    2,
+    (Group(GroupKind.FULL, 4), Group(GroupKind.FULL, 8), Group(GroupKind.MAMBA_ALIGN, 4)),
+    99,
+)
+KEYS = {(0, 4), (0, 8), (0, 12), (0, 14), (1, 8), (1, 12), (2, 4), (2, 6), (2, 12)}
+
+
+def known(group_id: GroupId, length: int) -> bool:
+    return (group_id, length) in KEYS
+
+
+def test_a_run_ends_where_a_block_is_missing_or_the_limit_is() -> None:
+    assert [full_run(HYBRID, ATTENTION, known, n) for n in (3, 4, 11, 12, 99)] == [0, 4, 8, 12, 12]
+    assert full_run(HYBRID, LARGER, known, 99) == 8
+
+
+def test_a_tail_is_strictly_inside_the_next_block() -> None:
+    assert [partial_tail(HYBRID, ATTENTION, known, 12, n) for n in (99, 14, 13)] == [14, 14, 12]
+    assert partial_tail(HYBRID, ATTENTION, known, 4, 99) == 4
+    assert partial_tail(HYBRID, LARGER, known, 8, 99) == 12
+    keys = {(0, 6), (0, 8)}
+    assert partial_tail(HYBRID, ATTENTION, lambda g, n: (g, n) in keys, 4, 99) == 6
+
+
+def test_how_far_groups_reach() -> None:
+    assert [full_reach(HYBRID, g, known, 99) for g in (ATTENTION, LARGER)] == [14, 12]
+    assert full_bound(HYBRID, known, 99) == 12
+    assert full_bound(HYBRID, known, 11) == 8
+    assert [recurrent_reach(HYBRID, STATES, known, n) for n in (99, 12, 11, 5, 3)] == [
+        12, 12, 6, 4, 0,
+    ]  # fmt: skip
+    assert own_reach(HYBRID, STATES, known, 99) == 12
+    assert own_reach(HYBRID, ATTENTION, known, 99) == 14
+    assert recurrent_reaches(HYBRID, known, 11) == {2: 6}
+    assert longest_reach(HYBRID, known, 99) == 14
+    assert longest_reach(HYBRID, known, 9) == 8
+
+
+def test_an_eagle_group_gives_up_a_unit_or_a_block() -> None:
+    fine = Config(99, 2, (Group(GroupKind.FULL, 4, True), Group(GroupKind.MAMBA_ALIGN, 4)), 99)
+    coarse = Config(99, 2, (Group(GroupKind.FULL, 4, True),), 99)
+    assert full_reach(fine, ATTENTION, known, 99) == 12
+    assert full_reach(coarse, ATTENTION, known, 99) == 8
+    assert full_reach(coarse, ATTENTION, known, 3) == 0
+    assert full_reach(fine, ATTENTION, lambda g, n: False, 99) == 0
+
+
+def test_states_shorten_a_hit_until_all_agree() -> None:
+    config = Config(99, 2, (Group(GroupKind.FULL, 2), *[Group(GroupKind.MAMBA_ALIGN, 4)] * 2), 99)
+    keys = {*((0, n) for n in range(2, 13, 2)), (1, 12), (1, 8), (1, 4), (2, 10), (2, 4)}
+    assert joint_hit(config, lambda g, n: (g, n) in keys, 99) == 4
+    assert joint_hit(config, lambda g, n: (g, n) in keys - {(2, 4)}, 99) == 0
+    assert joint_hit(HYBRID, known, 99) == 12
+    assert joint_hit(HYBRID, known, 11) == 6
+
+
+def test_a_boundary_is_where_some_group_goes_on_beyond_the_hit() -> None:
+    assert shared_prefix_boundary(HYBRID, known, 99, 12) == 14
+    assert shared_prefix_boundary(HYBRID, known, 99, 14) == 0
+    assert shared_prefix_boundary(HYBRID, known, 11, 6) == 8
+
+
+def test_a_connector_is_told_attention_s_length_unless_a_state_reaches_further() -> None:
+    config = Config(99, 2, (Group(GroupKind.FULL, 4), Group(GroupKind.MAMBA_ALIGN, 4)), 99)
+    attention = {(0, 4), (0, 8)}
+    for states, told in (
+        (set(), (8, True)), ({(1, 4)}, (8, True)), ({(1, 8)}, (8, False)),
+        ({(1, 12)}, (0, False)), ({(1, 4), (1, 12)}, (4, False)),
+    ):  # fmt: skip
+        keys = attention | states
+        assert connector_hit(config, lambda g, n, keys=keys: (g, n) in keys, 99) == told
+    plain = Config(99, 2, (Group(GroupKind.FULL, 4),), 99)
+    assert connector_hit(plain, known, 99) == (12, False)
+
+
+def test_serving_lengths_at_the_ends() -> None:
+    assert list(serving_lengths(HYBRID, ATTENTION, 0, 4, 99)) == [4]
+    assert list(serving_lengths(HYBRID, ATTENTION, 1, 6, 99)) == [6, 8]
+    assert list(serving_lengths(HYBRID, ATTENTION, 1, 6, 6)) == [6]
+    assert list(serving_lengths(HYBRID, STATES, 1, 6, 99)) == [6]
