@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvspec.spec.lookup import (
+    Keyed,
     connector_hit,
     full_bound,
     full_reach,
@@ -140,8 +141,11 @@ HYBRID = Config(
 KEYS = {(0, 4), (0, 8), (0, 12), (0, 14), (1, 8), (1, 12), (2, 4), (2, 6), (2, 12)}
 
 
-def known(group_id: GroupId, length: int) -> bool:
-    return (group_id, length) in KEYS
+def keyed_in(keys: set[tuple[int, int]]) -> Keyed:
+    return lambda group_id, length: (group_id, length) in keys
+
+
+known = keyed_in(KEYS)
 
 
 def test_a_run_ends_where_a_block_is_missing_or_the_limit_is() -> None:
@@ -154,7 +158,7 @@ def test_a_tail_is_strictly_inside_the_next_block() -> None:
     assert partial_tail(HYBRID, ATTENTION, known, 4, 99) == 4
     assert partial_tail(HYBRID, LARGER, known, 8, 99) == 12
     keys = {(0, 6), (0, 8)}
-    assert partial_tail(HYBRID, ATTENTION, lambda g, n: (g, n) in keys, 4, 99) == 6
+    assert partial_tail(HYBRID, ATTENTION, keyed_in(keys), 4, 99) == 6
 
 
 def test_how_far_groups_reach() -> None:
@@ -183,8 +187,8 @@ def test_an_eagle_group_gives_up_a_unit_or_a_block() -> None:
 def test_states_shorten_a_hit_until_all_agree() -> None:
     config = Config(99, 2, (Group(GroupKind.FULL, 2), *[Group(GroupKind.MAMBA_ALIGN, 4)] * 2), 99)
     keys = {*((0, n) for n in range(2, 13, 2)), (1, 12), (1, 8), (1, 4), (2, 10), (2, 4)}
-    assert joint_hit(config, lambda g, n: (g, n) in keys, 99) == 4
-    assert joint_hit(config, lambda g, n: (g, n) in keys - {(2, 4)}, 99) == 0
+    assert joint_hit(config, keyed_in(keys), 99) == 4
+    assert joint_hit(config, keyed_in(keys - {(2, 4)}), 99) == 0
     assert joint_hit(HYBRID, known, 99) == 12
     assert joint_hit(HYBRID, known, 11) == 6
 
@@ -202,8 +206,7 @@ def test_a_connector_is_told_attention_s_length_unless_a_state_reaches_further()
         (set(), (8, True)), ({(1, 4)}, (8, True)), ({(1, 8)}, (8, False)),
         ({(1, 12)}, (0, False)), ({(1, 4), (1, 12)}, (4, False)),
     ):  # fmt: skip
-        keys = attention | states
-        assert connector_hit(config, lambda g, n, keys=keys: (g, n) in keys, 99) == told
+        assert connector_hit(config, keyed_in(attention | states), 99) == told
     plain = Config(99, 2, (Group(GroupKind.FULL, 4),), 99)
     assert connector_hit(plain, known, 99) == (12, False)
 
