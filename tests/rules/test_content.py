@@ -13,6 +13,7 @@ from kvspec.spec.content import (
     RecurrentState,
     Rows,
     Run,
+    describe,
     first_foreign,
     holds_state,
     write_rows,

@@ -36,6 +36,11 @@ def test_what_need_not_be_said() -> None:
     assert Adapter("a").version == 0
 
 
+def test_kinds_by_their_names_in_a_trace() -> None:
+    assert [kind.value for kind in GroupKind] == ["full", "mamba_align"]
+    assert [kind.value for kind in Connector] == ["none", "uniform", "diverging"]
+
+
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
