@@ -142,6 +142,8 @@ def test_extras_of_a_unit() -> None:
     assert encode_extras(adapted, 0, 2) == (
         encode_text(b"S", "s") + encode_text(b"A", "a") + version
     )
+    older = Identity(adapter=Adapter("a", -1))
+    assert encode_extras(older, 0, 2) == encode_text(b"A", "a") + b"\xff" * 8
     shown = Identity(media=(Media("m", 3, 4), Media("n", 7, 1)))
     units = [encode_extras(shown, start, start + 2) for start in range(0, 10, 2)]
     first = [encode_text(b"M", "m") + struct.pack("<qq", 3 - start, 4) for start in (2, 4, 6)]
