@@ -89,6 +89,25 @@ def b5_diverged(play: Play) -> None:
     play.expect("computed", play.state.requests[A].computed, 10)
 
 
+def b5_behind(play: Play) -> None:
+    """A load goes on where attention's hit ends, over a state that ends a block earlier."""
+    play.start(cache(full(2), mamba(4), connector=Connector.DIVERGING))
+    prompt = tuple(range(17))
+    play.prefill("p", prompt[:12], 4, 4, 4)
+    state = play.table("p")[1][-1]
+    play.finish("p")
+    play.send(ev.Evict((state,)))
+    play.submit("a", prompt)
+    play.begin()
+    hit = play.send(ev.LookupForConnector(A))
+    play.expect("length and divergence", (hit.num_tokens, hit.diverged), (12, True))
+    play.expect("slots", play.sizes(hit.blocks), (6, 2))
+    play.expect("granted", play.allocate("a", 1, 4).granted, True)
+    play.send(ev.LoadExternal(A, True))
+    play.step()
+    play.expect("computed", play.state.requests[A].computed, 17)
+
+
 def b1_detached(play: Play) -> None:
     """Detached blocks and pins stay held until they are freed, and the connector may read them."""
     _, _, moved = owner_goes_on(play, connector=Connector.UNIFORM)
@@ -165,6 +184,7 @@ SCENARIOS = [
     Scenario("B1.detached", "blocks and pins are detached", b1_detached),
     Scenario("B4", "a chunk that will never run", b4),
     Scenario("B5", "a load that fails", b5),
+    Scenario("B5.behind", "a load behind a state that falls short", b5_behind),
     Scenario("B5.diverged", "a load that fails behind a diverged hit", b5_diverged),
     Scenario("F2", "eviction and reset under a holder", f2),
     Scenario("F2.twins", "eviction of one of two equal blocks", f2_twins),
