@@ -32,7 +32,6 @@ class Layout:
         self.full_ids: list[int] = [g for g, group in enumerate(groups) if not group.recurrent]
         self.recurrent_ids: list[int] = [g for g, group in enumerate(groups) if group.recurrent]
         self.eagle_drop: list[int] = [
-            config.eagle_unit(group) if group.eagle and not group.recurrent else 0
-            for group in groups
+            config.eagle_unit(group) if group.eagle else 0 for group in groups
         ]
         self.nothing: Tables = ((),) * len(groups)

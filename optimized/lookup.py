@@ -54,7 +54,7 @@ class Search:
         self.layout = layout
         self.index = index
         self.digests = digests
-        self.limit: int = num_tokens - 1 if layout.caching else 0
+        self.limit: int = num_tokens - 1
         self.lengths: list[int] = [0] * layout.num_groups
         self.runs: list[list[int]] = [[] for _ in range(layout.num_groups)]
         for g in layout.full_ids:
@@ -66,11 +66,11 @@ class Search:
     def _find_full(self, g: int) -> None:
         """The longest run of keyed blocks, then the longest keyed boundary in the next one."""
         layout = self.layout
-        units, size, length = layout.units[g], layout.sizes[g], 0
+        units, size = layout.units[g], layout.sizes[g]
         last = self.limit // layout.hash_unit
         found, run = self.index.oldest[g], self.runs[g]
         for digest in self.digests[units : last + 1 : units]:
-            block = found.get(digest, 0)
+            block = found.get(digest)
             if not block:
                 break
             run.append(block)
@@ -78,7 +78,7 @@ class Search:
         if layout.fine:
             complete = len(run) * units
             for at in range(min(complete + units - 1, last), complete, -1):
-                block = found.get(self.digests[at], 0)
+                block = found.get(self.digests[at])
                 if block:
                     run.append(block)
                     length = at * layout.hash_unit
@@ -95,7 +95,7 @@ class Search:
         at = limit // layout.alignment * step
         self.runs[g] = []
         while at > 0:
-            block = found.get(self.digests[at], 0)
+            block = found.get(self.digests[at])
             if block:
                 self.runs[g] = [block]
                 break
@@ -104,8 +104,7 @@ class Search:
 
     def _attention(self) -> int:
         """How far all full groups reach."""
-        length = min([self.lengths[g] for g in self.layout.full_ids])
-        return length - length % self.layout.alignment
+        return min([self.lengths[g] for g in self.layout.full_ids])
 
     def joint(self) -> Found:
         """Attention first; then states shorten the length until every group has one there.

@@ -52,6 +52,12 @@ def s12(play: Play) -> None:
     hit = _hit_of_p6(play)
     view = play.send(ev.Truncate(RequestId("b"), 4))
     play.expect("view", view.blocks, (hit.blocks[0][:2], (0,)))
+    for length in (0, 4):
+        again = play.send(ev.Truncate(RequestId("b"), length))
+        play.expect(
+            f"slots of {length} tokens", play.sizes(again.blocks), (length // 2, length // 4)
+        )
+    play.expect("the same view again", again, view)
     play.expect("the original", play.lookup("b"), hit)
 
 
@@ -119,6 +125,19 @@ def s22(play: Play) -> None:
     play.step()
 
 
+def s24(play: Play) -> None:
+    """Without caching nothing is keyed, so that nothing is found."""
+    play.start(cache(full(2), mamba(4), caching=False))
+    play.prefill("a", P6)
+    for block in play.table("a")[0]:
+        play.expect_key(block, None)
+    play.submit("b", P6)
+    play.begin()
+    play.expect("length", play.lookup("b").num_tokens, 0)
+    play.expect("new blocks", len(play.allocate("b", 6).new_blocks[0]), 3)
+    play.step()
+
+
 SCENARIOS = [
     Scenario("S1", "a connector without support for divergent hits", s1),
     Scenario("S2", "a connector with support for divergent hits", s2),
@@ -127,4 +146,5 @@ SCENARIOS = [
     Scenario("S18", "attention reaches further than the state", s18),
     Scenario("S21", "the eagle drop on attention alone", s21),
     Scenario("S22", "eagle falls back to a block", s22),
+    Scenario("S24", "no caching", s24),
 ]

@@ -18,17 +18,14 @@ MUTANTS = [
         "hit-whole-prompt",
         "HIT.LIMIT",
         "a prompt that is cached whole leaves nothing to compute",
-        (Edit(L, "num_tokens - 1 if layout.caching", "num_tokens if layout.caching"),),
+        (Edit(L, "self.limit: int = num_tokens - 1", "self.limit: int = num_tokens"),),
         ("F7", "C12"),
     ),
     Mutant(
         "hit-off-grid",
         "HIT.ALIGNED",
         "full groups of different block sizes hit off the common grid",
-        (
-            Edit(L, "length - length % layout.alignment", "length"),
-            Edit(L, "return length - length % self.layout.alignment", "return length"),
-        ),
+        (Edit(L, "length - length % layout.alignment", "length"),),
     ),
     Mutant(
         "hit-said-off-grid",
