@@ -64,6 +64,7 @@ OTHER = make_prefix(Identity(salt="s"), MINE.tokens, 2)
 
 def test_poison_and_zeroes_lie_where_nothing_was_written() -> None:
     assert (Rows(Base.POISON), Rows(Base.ZERO)) == (POISON, ZERO)
+    assert (describe(POISON), describe(ZERO)) == ("poison", "zero")
     assert write_rows(ZERO, 1, 3, MINE) == Rows(Base.ZERO, (Run(1, 3, MINE),))
     state = RecurrentState(MINE, 4)
     assert write_rows(state, 1, 3, MINE) == Rows(Base.POISON, (Run(1, 3, MINE),))
