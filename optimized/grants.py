@@ -218,7 +218,7 @@ class Granter:
         length_of = self.pool.index.length_of
         for g in layout.recurrent_ids:
             size, table = layout.sizes[g], r.tables[g]
-            if r.computed and r.low[g] < (r.computed - 1) // size:
+            if r.low[g] < (r.computed - 1) // size:
                 self._give_back(r, g, (r.computed - 1) // size)
             last = (end - 1) // size
             if last >= len(table) or length_of[table[last]]:

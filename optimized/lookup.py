@@ -157,14 +157,10 @@ def truncated(layout: Layout, found: Found, num_tokens: int) -> Found | str:
     if num_tokens > found.num_tokens:
         return f"the hit ends at {found.num_tokens} tokens"
     blocks: list[tuple[int, ...]] = []
-    states: list[int] = []
     for g in range(layout.num_groups):
         size = layout.sizes[g]
         if num_tokens % size:
             return f"{num_tokens} tokens end inside a block of group {g}"
         slots = num_tokens // size
-        if len(found.blocks[g]) < slots and not layout.recurrent[g]:
-            return f"group {g} does not cover {num_tokens} tokens"
         blocks.append(found.blocks[g][:slots])
-        states.append(found.states[g] if found.states[g] <= num_tokens else 0)
-    return Found(blocks, num_tokens, states, whole=found)
+    return Found(blocks, num_tokens, found.states, whole=found)

@@ -143,6 +143,40 @@ def f2_twins(play: Play) -> None:
         play.finish("c")
 
 
+def b1_twice(play: Play) -> None:
+    """What is detached from a request again is held beside what was detached before."""
+    _, _, moved = owner_goes_on(play, connector=Connector.UNIFORM)
+    play.step()
+    held = [*play.send(ev.Detach(A)).blocks]
+    play.expect("the first pin", held[0], moved)
+    play.send(ev.Evict(tuple(sorted(play.state.keys))))
+    play.compute("a", "tail")
+    held += play.send(ev.Detach(A)).blocks
+    play.expect("never handed out", set(play.take_all_free("b")) & set(held), set())
+    play.finish("b")
+    play.send(ev.FreeDetached(A))
+    for block in held:
+        play.expect_count(block, 0)
+
+
+def b1_untouched(play: Play) -> None:
+    """Detached blocks that no step touches are freed at once, though a step is in flight."""
+    config = cache(full(2), connector=Connector.UNIFORM, deferral=True, max_in_flight=2)
+    play.start(config)
+    play.submit("a", P6)
+    play.submit("b", (9, 9))
+    play.begin()
+    held = play.allocate("a", 0, 4).table[0]
+    play.expect("granted", play.allocate("b", 2).granted, True)
+    play.dispatch()
+    play.send(ev.LoadExternal(A, False))
+    play.send(ev.Detach(A))
+    play.send(ev.FreeDetached(A))
+    for block in held:
+        play.expect_count(block, 0)
+    play.run()
+
+
 def f2(play: Play) -> None:
     """Neither eviction nor reset changes what a holder holds; a reset waits for all to let go."""
     play.start(cache(full(2)))
@@ -182,6 +216,8 @@ def s23(play: Play) -> None:
 SCENARIOS = [
     Scenario("B1.states", "a state that a step in flight reads", b1_states),
     Scenario("B1.detached", "blocks and pins are detached", b1_detached),
+    Scenario("B1.twice", "a request is detached twice", b1_twice),
+    Scenario("B1.untouched", "detached blocks that no step touches", b1_untouched),
     Scenario("B4", "a chunk that will never run", b4),
     Scenario("B5", "a load that fails", b5),
     Scenario("B5.behind", "a load behind a state that falls short", b5_behind),

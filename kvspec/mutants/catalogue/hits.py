@@ -409,14 +409,7 @@ MUTANTS = [
         "trunc-beyond",
         "TRUNC.ERROR",
         "a hit is cut beyond its end",
-        (
-            Edit(L, "    if num_tokens > found.num_tokens:", "    if False:"),
-            Edit(
-                L,
-                "if len(found.blocks[g]) < slots and not layout.recurrent[g]:",
-                "if False:",
-            ),
-        ),
+        (Edit(L, "    if num_tokens > found.num_tokens:", "    if False:"),),
         ("C11",),
     ),
     Mutant(
@@ -426,8 +419,9 @@ MUTANTS = [
         (
             Edit(
                 L,
-                "if len(found.blocks[g]) < slots and not layout.recurrent[g]:",
-                "if len(found.blocks[g]) < slots:",
+                "        slots = num_tokens // size\n",
+                "        slots = num_tokens // size\n        if len(found.blocks[g]) < slots:\n"
+                '            return "too short"\n',
             ),
         ),
         ("C11",),

@@ -386,7 +386,7 @@ MUTANTS = [
             ),
             Edit(
                 G,
-                "            if r.computed and r.low[g] < (r.computed - 1) // size:\n",
+                "            if r.low[g] < (r.computed - 1) // size:\n",
                 "            if r.computed and r.computed % size == 0 and end > r.computed"
                 " and r.low[g] < (r.computed - 1) // size:\n",
             ),
