@@ -233,6 +233,22 @@ def c2_chunks(play: Play) -> None:
         play.expect(f"chunk of {asked}", play.send(asked).num_tokens, length)
 
 
+def c2_past(play: Play) -> None:
+    """A chunk that passes the prompt's last hash boundary keys whole blocks, and nothing there."""
+    play.start(cache(full(4), mamba(4)))
+    play.prefill("a", tuple(range(7)))
+    play.append("a", 7)
+    play.compute("a")
+    play.append("a", 8)
+    play.send(ev.Preempt(A))
+    play.send(ev.Evict(tuple(sorted(play.state.keys))))
+    play.begin()
+    play.expect("granted", play.allocate("a", 9).granted, True)
+    for block, length in zip(play.table("a")[0], (4, 8, None), strict=True):
+        play.expect_key(block, length)
+    play.step()
+
+
 def a2_order(play: Play) -> None:
     """With nothing but old entries to take, a group does not take the hits of the next one."""
     play.start(cache(full(2), full(4), num_blocks=10))
@@ -326,6 +342,7 @@ SCENARIOS = [
     Scenario("B5.read", "a reader while a load is on its way", b5_read),
     Scenario("B5.lost", "a reader after a failed load", b5_lost),
     Scenario("C2.read", "a reader where a chunk ended inside a block", c2_read),
+    Scenario("C2.past", "a chunk that passes the last hash boundary", c2_past),
     Scenario("C2.chunks", "where chunks stop, and where not", c2_chunks),
     Scenario("C9.detached", "an undrained hand-off, its request detached", c9_detached),
     Scenario("C9.taken", "an undrained hand-off, its block taken", c9_taken),

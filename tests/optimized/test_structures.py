@@ -19,6 +19,7 @@ from kvspec.optimized.fences import Fences
 from kvspec.optimized.free_list import FreeList
 from kvspec.optimized.index import Index
 from kvspec.optimized.manager import Manager
+from kvspec.optimized.offers import Offers
 from kvspec.optimized.pool import Pool
 from kvspec.optimized.requests import Request
 from kvspec.spec import events as ev
@@ -313,6 +314,23 @@ def test_what_waits_for_different_steps_is_freed_step_by_step() -> None:
     assert list(fences.pool.free) == [1]
     fences.process()
     assert list(fences.pool.free) == [2, 4, 3, 1]
+
+
+# --- offers -------------------------------------------------------------------------------------
+
+
+def test_a_block_that_is_taken_is_offered_no_more_and_the_others_are() -> None:
+    offers, r, other = Offers(Pool(9, 2), True), a_request(), a_request()
+    other.name = RequestId("b")
+    for one, block, length in ((r, 6, 8), (r, 7, 6), (other, 8, 4)):
+        offers.add(one, 1, block, length)
+    offers.forget([1, 6])
+    offers.check([r, other])
+    assert r.offered() == ((1, 7, 6),)
+    offers.forget([8])
+    offers.check([r, other])
+    assert offers.drain() == {RequestId("a"): ((1, 7, 6),)}
+    assert (r.pins, other.pins) == ([7], [])
 
 
 # --- requests -----------------------------------------------------------------------------------
