@@ -33,8 +33,8 @@ WALKS, MOVES = 100, 100
 OTHER_PROCESS = ("D8",)
 """Scenarios that start processes of their own, in which nothing is mutated."""
 
-IGNORED = ("test_same_in_every_process", "D8")
-"""Tests that do the same, by what their names contain."""
+IGNORED = ("test_same_in_every_process", "test_conditions")
+"""Tests that do the same, and those that call a solver for minutes, by what their names contain."""
 
 
 @dataclass(frozen=True, slots=True)

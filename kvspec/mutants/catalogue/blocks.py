@@ -451,8 +451,8 @@ MUTANTS = [
         (
             Edit(
                 M,
-                "self.lists.drain_zeroing(self.pool.refs)",
-                "self.lists.drain_zeroing(self.pool.refs) + tuple(\n"
+                "self.lists.drain_zeroing()",
+                "self.lists.drain_zeroing() + tuple(\n"
                 "            [b for b in self.pool.free if not self.pool.index.length_of[b]]"
                 "[: not self.layout.connected])",
             ),
@@ -529,8 +529,8 @@ MUTANTS = [
             ),
             Edit(
                 M,
-                "        self.arrived = 0\n        self.asked",
-                "        self.arrived = 0\n        self.begun = False\n        self.asked",
+                "        self.asked = self.found",
+                "        self.begun = False\n        self.asked = self.found",
             ),
             Edit(
                 M,

@@ -189,8 +189,8 @@ MUTANTS = [
             ),
             Edit(
                 "manager",
-                "        self.arrived = 0\n        self.asked",
-                "        self.arrived = 0\n        self.alike = []\n        self.asked",
+                "        self.asked = self.found",
+                "        self.alike = []\n        self.asked = self.found",
             ),
         ),
         ("D1",),
