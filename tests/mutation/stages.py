@@ -33,8 +33,11 @@ WALKS, MOVES = 100, 100
 OTHER_PROCESS = ("D8",)
 """Scenarios that start processes of their own, in which nothing is mutated."""
 
-IGNORED = ("test_same_in_every_process", "test_conditions")
-"""Tests that do the same, and those that call a solver for minutes, by what their names contain."""
+OTHER_TESTS = ("test_same_in_every_process",)
+"""Tests that do the same."""
+
+SOLVED = "tests/rules/test_conditions.py"
+"""Tests left out since they ask a solver, for minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +148,9 @@ def _tests(*paths: str) -> Callable[[], str | None]:
         first = _FirstFailure()
         arguments = [*(str(ROOT / path) for path in paths), "-x", "-q", "--no-header"]
         arguments += ["-p", "no:cacheprovider", "-p", "no:xdist", "-k"]
-        arguments += [" and ".join(f"not {name}" for name in IGNORED)]
+        arguments += [" and ".join(f"not {name}" for name in OTHER_TESTS)]
         arguments += ["--hypothesis-profile=mutation", "--hypothesis-seed=0"]
+        arguments += [f"--ignore={ROOT / SOLVED}"]
         with independent_of_imports():
             status = pytest.main([*arguments, f"--rootdir={ROOT}"], plugins=[first])
         return (first.failed or f"pytest ended with {status}") if status else None
