@@ -94,6 +94,21 @@ def h1_left(play: Play) -> None:
     play.step()
 
 
+def h1_shared(play: Play) -> None:
+    """A reader that leaves takes nothing off the list of blocks that their owner goes on with."""
+    play.start(cache(full(2, zeroed=True)))
+    play.submit("a", P6)
+    play.submit("b", P6)
+    play.begin()
+    table = play.allocate("a", 6).table[0]
+    play.expect("hit", play.lookup("b").blocks[0], table[:2])
+    play.expect("granted", play.allocate("b", 2).granted, True)
+    play.send(ev.Withdraw(RequestId("b")))
+    zeroed = play.send(ev.TakeZeroing()).blocks
+    play.expect("zeroed though a reader left", sorted(zeroed), sorted(table))
+    play.step()
+
+
 def h2_left(play: Play) -> None:
     """Nor are those of a request that leaves after its load failed, nor its lost states."""
     for event in (ev.Finish(A), ev.Preempt(A), ev.Detach(A)):
@@ -147,6 +162,7 @@ SCENARIOS = [
     Scenario("B1.apart", "a load beside a step in flight", b1_other_blocks),
     Scenario("H1", "recycled blocks are zeroed", h1),
     Scenario("H1.left", "blocks that left their owner", h1_left),
+    Scenario("H1.shared", "a reader leaves before blocks are zeroed", h1_shared),
     Scenario("H2", "zeroing and loads", h2),
     Scenario("H2.left", "blocks of a load that failed", h2_left),
     Scenario("H2.part", "zeroing behind a hit", h2_part),

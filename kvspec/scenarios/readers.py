@@ -233,6 +233,81 @@ def c2_chunks(play: Play) -> None:
         play.expect(f"chunk of {asked}", play.send(asked).num_tokens, length)
 
 
+def b3_source(play: Play) -> None:
+    """No same-step hit inside a block of attention either, with a state that was there before."""
+    for unit, prompt, chunks, hit in (
+        (2, P6, (6,), 6),
+        (2, P6, (5, 1), 6),
+        (2, (*P6, 3, 3, 4, 4), (10,), 6),
+        (1, P6[:5], (5,), 5),
+    ):
+        play.start(cache(full(4), mamba(4), hash_unit=unit))
+        play.prefill("p", prompt[:hit])
+        attention = play.table("p")[0]
+        play.finish("p")
+        play.send(ev.Evict(attention))
+        play.submit("w", prompt)
+        play.submit("r", (*prompt[:8], 7, 7))
+        for size in chunks[:-1]:
+            play.begin()
+            play.allocate("w", size)
+            play.step()
+        play.begin()
+        play.expect("granted", play.allocate("w", chunks[-1]).granted, True)
+        play.expect("hit", play.lookup("r").num_tokens, hit)
+        play.expect("granted in this step", play.allocate("r", 1).granted, False)
+        play.step()
+        play.begin()
+        play.lookup("r")
+        play.expect("granted in the next", play.allocate("r", 1).granted, True)
+        play.step()
+
+
+def b3_first(play: Play) -> None:
+    """Not even on the state after the first token, computed or copied in this step."""
+    play.start(cache(full(4), mamba(4), hash_unit=1))
+    play.prefill("p", (0,))
+    state = play.table("p")[1]
+    play.finish("p")
+    play.send(ev.Evict(state))
+    play.submit("w", (0,))
+    play.submit("r", (0, 1))
+    play.begin()
+    play.allocate("w", 1)
+    play.expect("hit", play.lookup("r").num_tokens, 1)
+    play.expect("granted on what is computed", play.allocate("r", 1).granted, False)
+    play.step()
+    play.append("w", 5)
+    play.begin()
+    play.expect("copies", len(play.allocate("w", 1).copies), 1)
+    play.expect("hit", play.lookup("r").num_tokens, 1)
+    play.expect("granted on what is copied", play.allocate("r", 1).granted, False)
+    play.step()
+
+
+def b3_withdrawn(play: Play) -> None:
+    """What a reader hit is still being written when the reader's own chunk is withdrawn."""
+    play.start(cache(full(4), mamba(4)))
+    for name, length in (("p", 2), ("q", 4)):
+        play.prefill(name, P6[:length])
+    state = play.table("q")[1]
+    attention = {play.table(name)[0][0] for name in ("p", "q")}
+    play.finish("p", "q")
+    play.send(ev.Evict(tuple(sorted(attention))))
+    play.submit("w", P6)
+    play.submit("r", (*P6[:4], 7))
+    play.begin()
+    play.allocate("w", 6)
+    play.expect("hit", play.lookup("r").num_tokens, 4)
+    play.expect("granted", play.allocate("r", 1).granted, True)
+    play.send(ev.Withdraw(RequestId("r")))
+    play.send(ev.Evict(state))
+    play.submit("s", (*P6[:4], 8))
+    play.expect("hit inside the block", play.lookup("s").num_tokens, 2)
+    play.expect("granted in this step", play.allocate("s", 1).granted, False)
+    play.step()
+
+
 def c2_past(play: Play) -> None:
     """A chunk that passes the prompt's last hash boundary keys whole blocks, and nothing there."""
     play.start(cache(full(4), mamba(4)))
@@ -337,6 +412,9 @@ SCENARIOS = [
     Scenario("A3.connector", "a lookup and a connector's word directly before", a3_connector),
     Scenario("A3.stale", "a lookup that is not directly before", a3_stale),
     Scenario("B1.fence", "detached and withdrawn blocks wait for a step in flight", b1_fence),
+    Scenario("B3.first", "no same-step hit on the first token", b3_first),
+    Scenario("B3.source", "no same-step hit inside a block", b3_source),
+    Scenario("B3.withdrawn", "no same-step hit, a reader withdrawn", b3_withdrawn),
     Scenario("B4.state", "a reader after a withdrawn chunk", b4_state),
     Scenario("B4.hit", "a hitter is withdrawn", b4_hit),
     Scenario("B5.read", "a reader while a load is on its way", b5_read),
