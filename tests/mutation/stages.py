@@ -21,6 +21,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 
+import pytest
+
 from .mutants import ROOT, Mutant
 from .world import look
 
@@ -132,7 +134,6 @@ def _tests(*paths: str) -> Callable[[], str | None]:
     """Tests, until one fails."""
 
     def run() -> str | None:
-        import pytest
         from hypothesis import Phase, settings
 
         from kvspec.determinism import independent_of_imports
@@ -159,9 +160,13 @@ def _tests(*paths: str) -> Callable[[], str | None]:
 
 
 class _FirstFailure:
-    """Remembers which test failed."""
+    """Runs the tests with worked values first, and remembers which test failed."""
 
     failed = ""
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Tests are about to run."""
+        items.sort(key=lambda item: hasattr(getattr(item, "obj", None), "hypothesis"))
 
     def pytest_runtest_logreport(self, report: object) -> None:
         """A test ended."""
