@@ -79,12 +79,13 @@ def confirm(condition: Condition) -> ConditionResult:
     """Check one condition. Raises `BadInput` where CrossHair is missing."""
     began = time.monotonic()
     answers, wanted = examine(condition.function), posts(condition.function)
-    failed = next((answer for answer in answers if not answer.confirmed), None)
+    failed = [answer for answer in answers if not answer.confirmed]
     reason = ""
     verdict: Verdict = "confirmed"
-    if failed is not None:
-        reason = f"{failed.state}: {' '.join(failed.message.split())}"
-        verdict = "refuted" if failed.state in REFUTED else "undecided"
+    if failed:
+        worst = next((answer for answer in failed if answer.state in REFUTED), failed[0])
+        reason = f"{worst.state}: {' '.join(worst.message.split())}"
+        verdict = "refuted" if worst.state in REFUTED else "undecided"
     elif len(answers) != wanted or not wanted:
         reason, verdict = f"CrossHair answered {len(answers)} of {wanted} times", "undecided"
     return ConditionResult(

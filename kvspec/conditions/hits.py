@@ -213,7 +213,7 @@ def state_serves_its_own_length(index: int, hit: int, known: int) -> bool:
     return len(lengths) == 1 and hit in lengths
 
 
-@about("TRUNC.VIEW", "TRUNC.ERROR")
+@about("TRUNC.VIEW", "TRUNC.ERROR", bound="blocks of 2 tokens")
 def full_group_is_cut_to_its_blocks(slots: int, num_tokens: int) -> int | None:
     """A full group cut to a length keeps the blocks that cover it exactly, or it is an error.
 
@@ -224,7 +224,7 @@ def full_group_is_cut_to_its_blocks(slots: int, num_tokens: int) -> int | None:
     return truncated_slots(FINE, FULL, slots, num_tokens)
 
 
-@about("TRUNC.VIEW", "TRUNC.ERROR")
+@about("TRUNC.VIEW", "TRUNC.ERROR", bound="blocks of 3 tokens")
 def state_group_may_fall_short(slots: int, num_tokens: int) -> int | None:
     """A recurrent group is never padded; only cutting inside a block is an error.
 
@@ -235,7 +235,7 @@ def state_group_may_fall_short(slots: int, num_tokens: int) -> int | None:
     return truncated_slots(THREE, GroupId(2), slots, num_tokens)
 
 
-@about("TRUNC.VIEW", bound="3 slots, cut to up to 6 tokens and then to fewer")
+@about("TRUNC.VIEW", bound="blocks of 2 tokens, 3 slots, cut to up to 6 tokens and then to fewer")
 def cutting_twice_is_cutting_once(first: int, second: int) -> bool:
     """A cut of a cut is the cut to the shorter length.
 

@@ -168,6 +168,12 @@ def test_a_changed_rule_is_refuted(id: str) -> None:
     assert states & {"POST_FAIL", "EXEC_ERR"}, states
 
 
+def test_conditions_of_every_noun_are_refuted() -> None:
+    """Those of the kernels are in tests/kernels/test_contracts.py."""
+    nouns = {id.partition(".")[0] for id in CONDITIONS}
+    assert {id.partition(".")[0] for id in CHANGES} == nouns - {"kernels"}
+
+
 def test_unchanged_rules_pass_as_a_copy_too() -> None:
     copy = with_rules().CONDITIONS["hits.run_is_keyed_throughout"]
     assert confirm(copy).verdict == "confirmed"
