@@ -95,18 +95,15 @@ def cacheable_end_leaves_room(chunk: Chunk) -> int:
     return last_cacheable_end(chunk)
 
 
-@about("CHUNK.END", bound=FINE)
-def ends_legally(
-    start: int, wanted: int, prompt: int, later: int, budget: int, boundary: int
-) -> bool:
+@about("CHUNK.END", bound=f"{FINE}, nothing sampled yet")
+def ends_legally(start: int, wanted: int, prompt: int, budget: int, boundary: int) -> bool:
     """A chunk computes no more than was wanted and ends where it may, or waits.
 
-    pre: start >= 0 and wanted >= 1 and prompt >= 1 and later >= 0
-    pre: start + wanted <= prompt + later
+    pre: start >= 0 and wanted >= 1 and start + wanted <= prompt
     pre: budget >= 1 and boundary >= 0
     post: _
     """
-    chunk = fine(start, wanted, prompt, later, budget, boundary)
+    chunk = fine(start, wanted, prompt, 0, budget, boundary)
     length = chunk_length(chunk)
     return length == 0 or (0 < length <= wanted and resumable(chunk, start + length))
 
@@ -128,7 +125,7 @@ def advances_or_waits_for_room(
     return budget >= 4 and start < free_from(chunk) and wanted < 4 - start % 4
 
 
-@about("CHUNK.END", bound=FINE)
+@about("CHUNK.END", bound=f"{FINE}, nothing sampled yet", slow=True)
 def passes_no_stop(start: int, wanted: int, prompt: int, budget: int, boundary: int) -> bool:
     """No chunk runs past a block end from inside a block, the last cacheable end, the prompt's
     last hash boundary behind it, or a shared-prefix boundary.
