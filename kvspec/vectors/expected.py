@@ -70,6 +70,8 @@ class Answered:
     def may_skip(self) -> bool:
         """Whether an engine without this event comes to the same state without it."""
         before, event = self.before, self.event
+        if before.last_lookup is not None:
+            return False  # whoever goes without it still has its hit
         match event:
             case ev.TakeZeroing():
                 return not before.zero_due and not self.seen.blocks

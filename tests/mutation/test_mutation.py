@@ -129,7 +129,7 @@ def test_a_sample_is_hunted_and_each_survivor_has_its_reason() -> None:
     stages = "import", "scenarios", "structures"
     results = hunt_all("optimized", all_of("optimized", [SAMPLE]), 2, stages=stages)
     assert report(results, read_reasons()).complaints == []
-    assert {result.kill.stage for result in results if result.kill} >= {"import", "scenarios"}
+    assert "scenarios" in {result.kill.stage for result in results if result.kill}
 
 
 def test_a_stage_that_sees_something_where_nothing_is_mutated_is_an_error() -> None:
