@@ -6,7 +6,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := check
-.PHONY: setup check test lint types docs deep mutation bench gpu cover wheel clean examples
+.PHONY: setup check test fuzz-parsers lint types docs deep mutation bench gpu cover wheel clean examples engines
 
 setup: $(STAMP)
 
@@ -28,6 +28,10 @@ deep: setup ## the tests that take minutes
 
 mutation: setup ## every small change of optimized/ and of spec's pure functions: who sees it (hours)
 	$(BIN)/python -m tests.mutation --results .venv/mutation.jsonl --markdown docs/numbers/mutation.md
+
+fuzz-parsers: setup ## whatever is read from outside, with inputs that a coverage-guided fuzzer makes up
+	$(BIN)/pip install -qq --disable-pip-version-check -c constraints.txt -e '.[fuzz]'
+	$(BIN)/python -m tests.parsers
 
 lint: setup
 	$(BIN)/ruff check
@@ -54,6 +58,9 @@ bench: setup ## replay 2,000 requests of the public Mooncake trace, unjudged, on
 
 gpu: setup ## on a machine with an NVIDIA GPU: every check of the kernels on it, then measure
 	$(BIN)/python tools/gpu.py
+
+engines: setup ## the cache managers of vLLM, each version in an environment of its own (no GPU)
+	$(BIN)/python tools/engines.py
 
 CPP := examples/cpp_engine
 examples: $(CPP)/build/engine ## the example engine in C++

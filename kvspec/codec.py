@@ -183,8 +183,7 @@ def _explain(text: str, data: object, where: str) -> str:
             what += f", got {_show(_at(data, path))}"
     # what a dataclass refuses begins with the event's name, as `where` does
     what = what.removeprefix(f"{where.rpartition(': ')[2]}: ")
-    said = f"{where}: {path}: {what}" if path else f"{where}: {what}"
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in said)
+    return f"{where}: {path}: {what}" if path else f"{where}: {what}"
 
 
 def _at(data: Any, path: str) -> Any:

@@ -20,8 +20,20 @@ __all__ = [
 ]
 
 
+def printable(text: str) -> str:
+    r"""The text in one line: what a terminal would not show as a character is shown as an escape.
+
+    >>> printable("é, one\nline")
+    'é, one\\nline'
+    """
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
 class KvspecError(Exception):
-    """An error whose text is meant for the user; the command exits with 2."""
+    """An error whose text is meant for the user, in one line; the command exits with 2."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(printable(text))
 
 
 class BadInput(KvspecError):

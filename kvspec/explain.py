@@ -75,6 +75,7 @@ def explain(
         subject.factory,
         config,
         profile=subject.profile,
+        store=subject.store,
     )
     history, found = History(), list[Explained]()
     for at, event in enumerate(rest, start=1):

@@ -29,7 +29,7 @@ from kvspec.spec.types import BlockId, Config, Group, GroupKind
 
 from .adapter import Unsupported
 from .capabilities import ESSENTIAL, LACKABLE, features, lacking
-from .errors import ConfigDeclined, EventUnsupported, TargetHung, TargetUnusable
+from .errors import ConfigDeclined, EventUnsupported, TargetHung, TargetUnusable, printable
 
 Factory = Callable[[], Any]
 MOST_SAID = 2000
@@ -143,10 +143,10 @@ class Target:
 
     def _unsupported(self, name: str, event: ev.Event, why: Unsupported) -> TargetUnusable:
         """The error for an event that the target cannot do: it may be passed over, or not."""
-        reason = f"target {self.name}: it does not support {name}: {_printable(str(why))}"
+        reason = f"target {self.name}: it does not support {name}: {str(why)[:MOST_SAID]}"
         if isinstance(event, ev.Snapshot):
             return TargetUnusable(f"{reason}; it says that it shows {self.capabilities.shows}")
-        if name in ESSENTIAL and not features(event):
+        if name in ESSENTIAL and not features(event) and not isinstance(event, ev.Allocate):
             return TargetUnusable(f"{reason}; nothing can be judged without")
         return EventUnsupported(reason)
 
@@ -169,7 +169,7 @@ class Target:
         except (msgspec.ValidationError, TypeError, ValueError, RecursionError) as error:
             raise TargetUnusable(
                 f"target {self.name}: an answer has the wrong form: expected {kind.__name__}, "
-                f"{_printable(str(error))}; see kvspec.spec.events"
+                f"{str(error)[:MOST_SAID]}; see kvspec.spec.events"
             ) from error
 
 
@@ -180,11 +180,7 @@ def _say(error: BaseException) -> str:
     except Exception:
         text = ["its text could not be had"]
     line = f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
-    return _printable(line)
-
-
-def _printable(line: str) -> str:
-    return "".join(c if c.isprintable() else "?" for c in line)[:MOST_SAID]
+    return printable(line)[:MOST_SAID]
 
 
 def _is_ours(error: BaseException) -> bool:
@@ -264,7 +260,10 @@ BUILT_IN = {
     "optimized": "kvspec.optimized.manager:Manager",
     "reference": "kvspec.reference.manager:Manager",
 }
-"""Targets known by a short name."""
+"""Targets known by a short name: our own, which are trusted to answer in the right form."""
+
+ENGINES = {"vllm": "kvspec.engines.vllm:Vllm"}
+"""Engines of others known by a short name."""
 
 
 def find_factory(name: str) -> Factory:
@@ -278,11 +277,11 @@ def find_factory(name: str) -> Factory:
         )
 
         return find_command(name)
-    module_name, colon, attribute = BUILT_IN.get(name, name).partition(":")
+    module_name, colon, attribute = {**BUILT_IN, **ENGINES}.get(name, name).partition(":")
     if not colon or not module_name or not attribute:
         raise TargetUnusable(
-            f"target {name!r} is unknown; use {', '.join(BUILT_IN)}, package.module:factory "
-            "or cmd:PROGRAM ARGS"
+            f"target {name!r} is unknown; use {', '.join((*BUILT_IN, *ENGINES))}, "
+            "package.module:factory or cmd:PROGRAM ARGS"
         )
     if "" not in sys.path:
         sys.path.insert(0, "")  # a user's own module beside which the command is run

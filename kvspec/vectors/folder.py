@@ -259,5 +259,4 @@ def _explain(text: str) -> str:
     'steps[0].forget: expected int, got str'
     """
     what, _, at = text.replace("`", "").partition(" - at ")
-    said = f"{at.lstrip('$.')}: {what[0].lower()}{what[1:]}".removeprefix(": ")
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in said)
+    return f"{at.lstrip('$.')}: {what[0].lower()}{what[1:]}".removeprefix(": ")

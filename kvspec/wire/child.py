@@ -14,6 +14,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 
+from kvspec.errors import printable
 from kvspec.files import MAX_LINE
 
 from . import faults as f
@@ -163,7 +164,7 @@ class Child:
         """The end of standard error, in one printable line."""
         text = self._stderr.decode("utf-8", "replace").strip()
         cut = text if len(text) <= SHOWN_STDERR else f"...{text[-SHOWN_STDERR:]}"
-        return " | ".join("".join(map(_printable, cut)).split("\n"))
+        return " | ".join(map(printable, cut.split("\n")))
 
     def _ended(self) -> f.WireFault:
         """Standard output is at its end: did the program end too?"""
@@ -232,8 +233,4 @@ def say_status(status: int) -> str:
 def show(data: bytes) -> str:
     """The start of what was printed, in one printable line."""
     text = data[:80].decode("utf-8", "replace").split("\n")[0]
-    return "".join(map(_printable, text)) + ("..." if len(data) > 80 else "")
-
-
-def _printable(character: str) -> str:
-    return character if character.isprintable() or character == "\n" else "?"
+    return printable(text) + ("..." if len(data) > 80 else "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from kvspec.errors import TargetUnusable
 
@@ -88,4 +89,8 @@ class WireFault(TargetUnusable):
             f"target {target}: at {step}: {fault.what}{more}; {errors}; "
             f"likely: {fault.causes}; hint: {fault.hint}"
         )
-        self.step, self.fault, self.detail, self.stderr = step, fault, detail, stderr
+        self.target, self.step, self.fault = target, step, fault
+        self.detail, self.stderr = detail, stderr
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return WireFault, (self.target, self.step, self.fault, self.detail, self.stderr)

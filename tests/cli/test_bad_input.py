@@ -17,7 +17,7 @@ from .broken_targets import NAME
 from .run import ROOT, run, start
 
 UNUSABLE_TARGETS = {
-    "nope": "target 'nope' is unknown; use optimized, reference, package.module:factory or cmd:",
+    "nope": "target 'nope' is unknown; use optimized, reference, vllm, package.module:factory or",
     "": "target '' is unknown",
     "cmd:": "target 'cmd:': names no program; use cmd:PROGRAM ARGS",
     "no_such_module:x": "No module named 'no_such_module'",

@@ -223,3 +223,19 @@ def test_media_stand_in_order_and_apart(items: tuple[tuple[int, int], ...], says
     media = tuple(Media("m", start, length) for start, length in items)
     with pytest.raises(InvalidInput, match=says):
         driver.submit("a", (0, 0, 1, 1), Identity(media=media))
+
+
+def test_what_the_connector_is_done_with_it_does_not_read_again_when_detached() -> None:
+    driver = start(cache(full(2), mamba(4), connector=Connector.UNIFORM))
+    driver.submit("a", (0, 0, 1, 1, 2, 2))
+    driver.compute("a")
+    driver.send(ev.Append(A, (Token(9),)))
+    driver.begin()
+    driver.allocate("a", 1)
+    driver.step()
+    assert driver.state.requests[A].pins
+    driver.send(ev.OffloadDone(A))
+    driver.send(ev.Detach(A))
+    assert driver.state.detached[A].pins
+    with pytest.raises(InvalidInput, match="offload_done"):
+        driver.send(ev.OffloadDone(A))

@@ -96,6 +96,8 @@ def test_the_first_position_that_is_another_s() -> None:
     rows = Rows(Base.POISON, (Run(0, 2, MINE), Run(2, 4, ALIKE)))
     assert first_foreign(rows, MINE, 0, 4) is None
     assert first_foreign(rows, MINE, 0, 5) == 4
+    rows = Rows(Base.POISON, (Run(0, 2, OTHER), Run(2, 4, MINE)))
+    assert first_foreign(rows, MINE, 2, 4) is None
     assert first_foreign(RecurrentState(MINE, 4), MINE, 2, 4) == 2
     assert first_foreign(RecurrentState(MINE, 4), MINE, 2, 2) is None
 

@@ -149,6 +149,7 @@ def test_extras_of_a_unit() -> None:
     first = [encode_text(b"M", "m") + struct.pack("<qq", 3 - start, 4) for start in (2, 4, 6)]
     last = encode_text(b"M", "n") + struct.pack("<qq", 1, 1)
     assert units == [b"", first[0], first[1], first[2] + last, b""]
+    assert encode_extras(shown, 1, 3) == b"", "an item that begins where the unit ends"
 
 
 def test_digests_go_on_from_those_that_are_known() -> None:
@@ -171,6 +172,8 @@ def test_a_tag_is_the_digest_of_complete_units_and_what_remains() -> None:
     assert known.tag(2) == (SEED, (5, 6), encode_text(b"S", "s"))
     assert known.tag(6) == (known.digests[1], (9, 10), b"")
     assert known.tag(0) == (SEED, (), b"")
+    whole = make_prefix(Identity(), tuple(Token(n) for n in (5, 6, 7, 8)), 4)
+    assert whole.extended((Token(9), Token(10))).tag(6) == (whole.digests[1], (9, 10), b"")
 
 
 def test_prefixes_agree_up_to_where_they_part() -> None:

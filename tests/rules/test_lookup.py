@@ -209,6 +209,9 @@ def test_a_connector_is_told_attention_s_length_unless_a_state_reaches_further()
         assert connector_hit(config, keyed_in(attention | states), 99) == told
     plain = Config(99, 2, (Group(GroupKind.FULL, 4),), 99)
     assert connector_hit(plain, known, 99) == (12, False)
+    mamba = Group(GroupKind.MAMBA_ALIGN, 4)
+    both = Config(99, 2, (Group(GroupKind.FULL, 4), mamba, mamba), 99)
+    assert connector_hit(both, keyed_in(attention | {(1, 12)}), 99) == (0, False)
 
 
 def test_serving_lengths_at_the_ends() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import pickle
 import shlex
 import sys
 import time
@@ -95,6 +96,14 @@ def test_what_is_said_out_of_turn_is_seen_at_the_next_line() -> None:
     time.sleep(0.3)
     with pytest.raises(TargetUnusable, match=r"more than was asked .*DEBUG: submitted"):
         subject.ask(SUBMIT)
+
+
+def test_a_fault_reaches_the_process_that_started_the_run() -> None:
+    with pytest.raises(TargetUnusable) as caught:
+        target("die").ask(SUBMIT)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert type(again) is type(caught.value)
+    assert str(again) == str(caught.value)
 
 
 def test_a_program_that_does_not_read_is_no_deadlock() -> None:
