@@ -277,10 +277,11 @@ def find_factory(name: str) -> Factory:
         )
 
         return find_command(name)
-    module_name, colon, attribute = {**BUILT_IN, **ENGINES}.get(name, name).partition(":")
+    known = BUILT_IN | ENGINES
+    module_name, colon, attribute = known.get(name, name).partition(":")
     if not colon or not module_name or not attribute:
         raise TargetUnusable(
-            f"target {name!r} is unknown; use {', '.join((*BUILT_IN, *ENGINES))}, "
+            f"target {name!r} is unknown; use {', '.join(known)}, "
             "package.module:factory or cmd:PROGRAM ARGS"
         )
     if "" not in sys.path:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
@@ -75,6 +75,15 @@ class Asked:
     view: Any
 
 
+@dataclass(slots=True)
+class Detached:
+    """What was taken off a request and is still held, and which of it is pinned."""
+
+    fence: int = 0
+    blocks: list[Any] = field(default_factory=list)
+    pins: list[BlockId] = field(default_factory=list)
+
+
 class Vllm(Adapter):
     """vLLM's manager.
 
@@ -112,8 +121,7 @@ class Vllm(Adapter):
         self.granted: dict[RequestId, int] = {}
         self.in_flight: deque[list[tuple[Any, int]]] = deque()
         self.retained: deque[tuple[int, list[Any]]] = deque()
-        self.detached: dict[RequestId, tuple[int, list[Any]]] = {}
-        self.detached_pins: dict[RequestId, list[BlockId]] = {}
+        self.detached: dict[RequestId, Detached] = {}
         self.asked: Asked | None = None
 
     def configure(self, config: Config) -> ev.Capabilities:
@@ -209,23 +217,26 @@ class Vllm(Adapter):
         self.asked = None
         self.granted.pop(request, None)
         one = self.requests[request]
-        pins = self._pins().get(request, [])
+        held = self.detached.setdefault(request, Detached())
+        held.pins += self._pins().get(request, [])
         blocks = self.manager.pop_blocks_for_free(one)
-        fence, held = self.detached.get(request, (0, []))
-        self.detached[request] = max(fence, one.last_sched_seq), held + blocks
-        self.detached_pins.setdefault(request, []).extend(pins)
+        held.blocks += blocks
+        held.fence = max(held.fence, one.last_sched_seq)
         one.status, one.num_computed_tokens = RequestStatus.WAITING, 0
         return ev.Detached(_ids(blocks))
 
     def free_detached(self, request: RequestId) -> None:
         """Free what was detached, behind the fence where there is one."""
         self.asked = None
-        fence, blocks = self.detached.pop(request)
-        self.detached_pins.pop(request, None)
-        if self.config.deferral and fence > self.scheduler.processed_step_seq:
-            self.scheduler.deferred_frees.append((fence, blocks))
+        held = self.detached.pop(request)
+        if self._waits(held.fence):
+            self.scheduler.deferred_frees.append((held.fence, held.blocks))
         else:
-            self.manager.block_pool.free_blocks(reversed(blocks))
+            self.manager.block_pool.free_blocks(reversed(held.blocks))
+
+    def _waits(self, fence: int) -> bool:
+        """Whether what stands behind this fence is not freed yet."""
+        return self.config.deferral and fence > self.scheduler.processed_step_seq
 
     # --- hits and grants ------------------------------------------------------------------------
 
@@ -368,7 +379,7 @@ class Vllm(Adapter):
         self.asked = None
         if self.config.connector is Connector.NONE:
             return ev.Offloads({})
-        found = getattr(self.manager, self.knows.offloads)()
+        found = self.manager.take_partial_tail_offloads()
         return ev.Offloads(
             {
                 RequestId(name): tuple((GroupId(g), BlockId(b), n) for g, b, n in offers)
@@ -407,7 +418,7 @@ class Vllm(Adapter):
         while self.retained and self.retained[0][0] <= fence:
             step, blocks = self.retained.popleft()
             self.scheduler._free_cow_retained_blocks(blocks, step)
-            if not self.config.deferral or step <= self.scheduler.processed_step_seq:
+            if not self._waits(step):
                 released += blocks
         return ev.Released(_ids(released))
 
@@ -419,16 +430,17 @@ class Vllm(Adapter):
         vLLM keys what arrived at once; here it is keyed by the next grant, as the language has it.
         """
         self.asked = None
+        if ok:
+            return
         one, local = self.requests[request], self.local[request]
-        if not ok and len(self.config.groups) > 1:
+        if len(self.config.groups) > 1:
             raise Unsupported("a load into several groups cannot fail in part")
-        if not ok and not local:
+        if not local:
             raise Unsupported("a request that keeps no token gives its blocks back, and is new")
-        if not ok:
-            one.num_computed_tokens = local
-            self.scheduler.failed_recving_kv_req_ids.add(request)
-            self.scheduler.finished_recving_kv_req_ids.add(request)
-            self.scheduler._update_waiting_for_remote_kv(one)
+        one.num_computed_tokens = local
+        self.scheduler.failed_recving_kv_req_ids.add(request)
+        self.scheduler.finished_recving_kv_req_ids.add(request)
+        self.scheduler._update_waiting_for_remote_kv(one)
 
     def evict(self, blocks: tuple[BlockId, ...]) -> None:
         """Drop the keys of blocks."""
@@ -484,7 +496,7 @@ class Vllm(Adapter):
         """All books of the manager."""
         pool = self.manager.block_pool
         pins = [pin for held in self._pins().values() for pin in held]
-        pins += [pin for held in self.detached_pins.values() for pin in held]
+        pins += [pin for held in self.detached.values() for pin in held.pins]
         tables = {name: self._table(name) for name in self.requests}
         return ev.Books(
             refcounts={

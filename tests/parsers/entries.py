@@ -8,17 +8,19 @@ our own managers then have to conform.
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
-from kvspec.codec import observation_to_json, read_trace, trace_text
+import msgspec
+
+from kvspec.codec import read_trace, trace_text
 from kvspec.errors import ClauseBroken, InvalidInput, KvspecError
 from kvspec.explain import explain
 from kvspec.failure import Failure, Subject, find_subject, pytest_text, tell
@@ -30,7 +32,7 @@ from kvspec.scenarios import SCENARIOS, run_scenario
 from kvspec.session import Session
 from kvspec.spec import events as ev
 from kvspec.spec.types import Config
-from kvspec.targets import Target, find_factory
+from kvspec.targets import find_factory
 from kvspec.vectors.folder import INVALIDATED, MANIFEST, files_of, read_folder
 from kvspec.vectors.play import play
 from kvspec.vectors.sources import vectors
@@ -45,7 +47,8 @@ MOST_BLOCKS, MOST_LENGTH, MOST_TOKENS = 4096, 2**14, 2**14
 LONGEST = 20_000
 """Characters of an error: it may show what a target said, up to a limit."""
 
-PLACE = Path(tempfile.mkdtemp(prefix="kvspec-parsers."))
+FOLDER = TemporaryDirectory(prefix="kvspec-parsers.")
+PLACE = Path(FOLDER.name)
 OURS = find_subject("optimized", store=StoreKind.PLAIN)
 
 
@@ -140,18 +143,8 @@ def _workload(data: bytes) -> None:
 
 
 def _workload_seeds() -> list[bytes]:
-    lines = [
-        json.dumps(
-            {
-                "timestamp": a.timestamp,
-                "input_length": a.input_length,
-                "output_length": a.output_length,
-                "hash_ids": a.hash_ids,
-            }
-        )
-        for a in generated_workload(0, 3)
-    ]
-    return ["\n".join(lines[n : n + 3]).encode() for n in range(0, len(lines), 3)]
+    lines = [msgspec.json.encode(arrival) for arrival in generated_workload(0, 3)]
+    return [b"\n".join(lines[n : n + 3]) for n in range(0, len(lines), 3)]
 
 
 def _vectors(data: bytes) -> None:
@@ -285,25 +278,14 @@ def _told(failure: Failure, target: str) -> None:
 
 
 def _answer_seeds() -> list[bytes]:
-    """The dialogues as the optimized manager has them, snapshots between."""
+    """The dialogues as kvspec serves the optimized manager, snapshots between."""
     seeds = []
     for number, (config, *rest) in enumerate(_dialogues()):
-        assert isinstance(config, Config)
-        target = Target("optimized", find_factory("optimized"), config)
-        can = target.capabilities
-        started = {"protocol": m.PROTOCOL, "name": can.name, "language": "python"}
-        shown = {"shows": can.shows, "lacks": can.lacks}
-        said: list[Any] = [{**started, "capabilities": shown}, shown]
+        server = Server(OURS.target, OURS.factory, probe_target(OURS).capabilities)
+        asked = [m.START, m.event_line(config)]
         for event in rest:
-            for asked in (event, ev.Snapshot()):
-                answer = target.ask(asked)
-                rejected = isinstance(answer, ev.Rejection)
-                form = {} if rejected else observation_to_json(answer)
-                said.append(answer if rejected else form)
-        lines = [
-            {"rejected": a.reason} if isinstance(a, ev.Rejection) else {"result": a} for a in said
-        ]
-        text = b"\n".join(json.dumps(line).encode() for line in lines)
+            asked += [m.event_line(event), m.event_line(ev.Snapshot())]
+        text = b"\n".join(msgspec.json.encode(server.answer(line)) for line in asked)
         seeds += [bytes([2 * number]) + text, bytes([2 * number + 1]) + text]
     return seeds
 
